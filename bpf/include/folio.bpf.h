@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From a folio pointer to its placement and to what its references mean. Only on
+ * the failure path: probe reads and CO-RE chains are fine here.
+ */
+#ifndef PINWHY_FOLIO_BPF_H
+#define PINWHY_FOLIO_BPF_H
+
+#include "flavors.bpf.h"
+
+#define CMA_AREAS_MAX 20	/* MAX_CMA_AREAS: CONFIG_CMA_AREAS is 20 on Debian 7.3 */
+#define CMA_RANGES_MAX 8	/* CMA_MAX_RANGES, mm/cma.h */
+#define THP_PAGES_MAX 512	/* tails summed on 6.1; larger folios there are hugetlb */
+
+/* include/linux/mm.h page_to_pfn() for SPARSEMEM_VMEMMAP. 0 = unknown. */
+static __always_inline __u64 folio_pfn_of(const struct folio *f)
+{
+	__u32 zero = 0;
+	struct wire_calibration *cal = bpf_map_lookup_elem(&calibration, &zero);
+
+	if (!cal || !cal->vmemmap || (__u64)f < cal->vmemmap)
+		return 0;
+	return ((__u64)f - cal->vmemmap) / bpf_core_type_size(struct page);
+}
+
+/* Reads the pageblock's word as get_pfnblock_flags_mask() does (mm/page_alloc.c). False: not mapped. */
+static __always_inline bool pageblock_bits_of(__u64 pfn, __u64 *ret_bits)
+{
+	struct mem_section **roots = NULL, *section = NULL;
+	struct mem_section_usage *usage;
+	__u64 nr = pfn >> cfg.section_shift, map, word = 0, bit;
+
+	bpf_probe_read_kernel(&roots, sizeof(roots), (void *)cfg.addr_mem_section);
+	if (!roots)
+		return false;
+	bpf_probe_read_kernel(&section, sizeof(section), &roots[nr / cfg.sections_per_root]);
+	if (!section)
+		return false;
+	section = (void *)section +
+		  (nr % cfg.sections_per_root) * bpf_core_type_size(struct mem_section);
+	map = BPF_CORE_READ(section, section_mem_map);
+	usage = BPF_CORE_READ(section, usage);
+	if (!(map & SECTION_HAS_MEM_MAP) || !usage)
+		return false;
+	bit = ((pfn & ((1ULL << cfg.section_shift) - 1)) >> cfg.pageblock_order) * cfg.pageblock_bits;
+	bpf_probe_read_kernel(&word, sizeof(word),
+			      (void *)usage + bpf_core_field_offset(struct mem_section_usage, pageblock_flags) +
+				      bit / 64 * 8);
+	*ret_bits = (word >> (bit % 64)) & ((1ULL << cfg.pageblock_bits) - 1);
+	return true;
+}
+
+static __always_inline void folio_placement(struct wire_folio *out, const struct folio *f, __u64 flags)
+{
+	__u64 bits;
+
+	out->pfn = folio_pfn_of(f);
+	if (!out->pfn || !cfg.addr_mem_section || !pageblock_bits_of(out->pfn, &bits))
+		return;
+	out->node = cfg.nodes_shift ? flags >> (64 - cfg.nodes_shift) : 0;
+	out->zone = (flags >> (64 - cfg.nodes_shift - cfg.zones_shift)) & ((1U << cfg.zones_shift) - 1);
+	out->migratetype = bits & 7;
+	if (bpf_core_enum_value_exists(enum migratetype, MIGRATE_CMA) &&
+	    out->migratetype == bpf_core_enum_value(enum migratetype, MIGRATE_CMA))
+		out->flags |= WIRE_FOLIO_CMA;
+	if (bpf_core_enum_value_exists(enum pageblock_bits, PB_migrate_isolate) &&
+	    bits & (1ULL << bpf_core_enum_value(enum pageblock_bits, PB_migrate_isolate)))
+		out->migratetype = bpf_core_enum_value(enum migratetype, MIGRATE_ISOLATE);
+	if (out->migratetype == bpf_core_enum_value(enum migratetype, MIGRATE_ISOLATE))
+		out->flags |= WIRE_FOLIO_ISOLATE;
+	if (out->zone == bpf_core_enum_value(enum zone_type, ZONE_MOVABLE))
+		out->flags |= WIRE_FOLIO_MOVABLE_ZONE;
+	out->have |= WIRE_HAVE_PLACEMENT;
+}
+
+/* Name of the CMA area that holds the pfn (mm/cma.c: cma_areas[]). */
+static __always_inline void folio_area(struct wire_folio *out)
+{
+	__u32 n = 0;
+
+	if (!cfg.addr_cma_areas || !cfg.addr_cma_area_count || !bpf_core_type_exists(struct cma))
+		return;
+	bpf_probe_read_kernel(&n, sizeof(n), (void *)cfg.addr_cma_area_count);
+	for (__u32 i = 0; i < CMA_AREAS_MAX && i < n; i++) {
+		struct cma___ranges *r = (void *)cfg.addr_cma_areas + i * bpf_core_type_size(struct cma);
+		struct cma___flat *o = (void *)r;
+		bool inside = false;
+
+		if (bpf_core_field_exists(r->nranges)) {
+			for (int k = 0; k < CMA_RANGES_MAX && k < BPF_CORE_READ(r, nranges); k++) {
+				__u64 base = BPF_CORE_READ(r, ranges[k].base_pfn);
+
+				inside |= out->pfn >= base && out->pfn < base + BPF_CORE_READ(r, ranges[k].count);
+			}
+		} else {
+			__u64 base = BPF_CORE_READ(o, base_pfn);
+
+			inside = out->pfn >= base && out->pfn < base + BPF_CORE_READ(o, count);
+		}
+		if (inside) {
+			BPF_CORE_READ_STR_INTO(&out->area, r, name);
+			out->have |= WIRE_HAVE_AREA;
+			return;
+		}
+	}
+}
+
+/*
+ * All mappings of a folio. A large folio of 6.1 keeps no total: total_mapcount() of
+ * mm/huge_memory.c, v6.1, sums the tails; hugetlb counts on the head only.
+ */
+static __always_inline __s64 folio_mapcount_of(const struct folio *f, __u32 order, bool hugetlb, bool anon)
+{
+	struct folio___large *large = (void *)f;
+	struct folio___v61 *v61 = (void *)f;
+	__s64 total;
+
+	if (!order)
+		return BPF_CORE_READ(f, _mapcount.counter) + 1;
+	if (bpf_core_field_exists(large->_large_mapcount))
+		return BPF_CORE_READ(large, _large_mapcount.counter) + 1;
+	total = BPF_CORE_READ(v61, _total_mapcount.counter) + 1;
+	if (hugetlb)
+		return total;
+	__s64 entire = total;
+
+	for (int i = 0; i < THP_PAGES_MAX && i < (1 << order); i++) {
+		struct page *p = (void *)f + i * bpf_core_type_size(struct page);
+
+		total += BPF_CORE_READ(p, _mapcount.counter) + 1;
+	}
+	/* The entire mapping of a file THP is counted in every tail as well. */
+	return anon ? total : total - entire * (1 << order);
+}
+
+/*
+ * References that mappings, page cache and the isolation explain; the rest is somebody
+ * else's. folio_expected_refs() and migrate_page_move_mapping() of mm/migrate.c, with the
+ * isolation reference that is still held at putback.
+ */
+static __always_inline void folio_counts(struct wire_folio *out, const struct folio *f, __u64 flags)
+{
+	__u64 mapping = (__u64)BPF_CORE_READ(f, mapping);
+	__s64 nr = 1LL << (out->order & 31);
+	bool anon = (mapping & PAGE_MAPPING_FLAGS) == PAGE_MAPPING_ANON;
+	bool ksm = (mapping & PAGE_MAPPING_FLAGS) == PAGE_MAPPING_FLAGS;
+	bool hugetlb = folio_is_hugetlb(f, out->order);
+	__s64 expected;
+
+	if (anon || ksm)
+		out->flags |= WIRE_FOLIO_ANON | (ksm ? WIRE_FOLIO_KSM : 0);
+	else if ((mapping & PAGE_MAPPING_FLAGS) != 0)
+		out->flags |= WIRE_FOLIO_UNMOVABLE_OPS;
+	else if (mapping)
+		out->flags |= FOLIO_FLAG(flags, PG_swapbacked) && !hugetlb ? WIRE_FOLIO_SHMEM : WIRE_FOLIO_FILE;
+	out->flags |= (hugetlb ? WIRE_FOLIO_HUGETLB : 0) | (out->order ? WIRE_FOLIO_LARGE : 0) |
+		      (FOLIO_FLAG(flags, PG_private) ? WIRE_FOLIO_PRIVATE : 0) |
+		      (FOLIO_FLAG(flags, PG_writeback) ? WIRE_FOLIO_WRITEBACK : 0) |
+		      (FOLIO_FLAG(flags, PG_locked) ? WIRE_FOLIO_LOCKED : 0) |
+		      (FOLIO_FLAG(flags, PG_mlocked) ? WIRE_FOLIO_MLOCKED : 0);
+	/* PG_swapcache shares its bit with another flag on folios that are not swap-backed. */
+	if (FOLIO_FLAG(flags, PG_swapcache) && FOLIO_FLAG(flags, PG_swapbacked))
+		out->flags |= WIRE_FOLIO_SWAPCACHE;
+
+	out->mapcount = folio_mapcount_of(f, out->order, hugetlb, anon || ksm);
+	out->refcount = BPF_CORE_READ(f, _refcount.counter);
+	out->pincount = folio_pincount_of(f, out->order);
+	expected = out->mapcount + 1;
+	if (hugetlb)
+		expected += mapping && !anon ? (cfg.hugetlb_index_huge ? 1 : nr) : 0;
+	else if (out->flags & WIRE_FOLIO_SWAPCACHE)
+		expected += nr;
+	else if (!anon && !ksm && mapping)
+		expected += nr + !!(out->flags & WIRE_FOLIO_PRIVATE);
+	out->expected = expected;
+	out->have |= WIRE_HAVE_COUNTS;
+}
+
+#endif

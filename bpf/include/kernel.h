@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Hand-minimised kernel types: only fields that a program reads, by their real
+ * names, relocated by CO-RE. Each says where it is declared. What moved between
+ * kernels has its flavour and its accessor in flavors.bpf.h.
+ */
+#ifndef PINWHY_KERNEL_H
+#define PINWHY_KERNEL_H
+
+/* Tells bpf_tracing.h that registers go by the kernel's names (di, si), not user space's. */
+#define __VMLINUX_H__
+
+typedef signed char __s8;
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+typedef _Bool bool;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+#define NULL ((void *)0)
+#define true 1
+#define false 0
+
+#define EFAULT 14
+#define EBUSY 16
+#define ENOMEM 12
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* --- processes: include/linux/sched.h, cred.h, sched/signal.h, mm_types.h --- */
+
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+typedef struct {
+	s64 counter;
+} atomic64_t;
+
+typedef struct {
+	u32 val;
+} kuid_t;
+
+struct user_namespace {
+	int level;
+};
+
+struct cred {
+	kuid_t uid;
+	struct user_namespace *user_ns;
+};
+
+struct rlimit {
+	unsigned long rlim_cur;
+	unsigned long rlim_max;
+};
+
+struct signal_struct {
+	struct rlimit rlim[16];
+};
+
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct mm_struct {
+	unsigned long locked_vm;
+	atomic64_t pinned_vm;
+};
+
+struct kernfs_node {
+	const char *name;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct task_struct {
+	unsigned int flags;
+	int pid;
+	int tgid;
+	struct mm_struct *mm;
+	struct task_struct *group_leader;
+	struct signal_struct *signal;
+	const struct cred *cred;
+	struct pid *thread_pid;
+	u64 start_boottime;
+	struct css_set *cgroups;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
+struct super_block {
+	unsigned long s_magic;
+};
+
+struct inode {
+	struct super_block *i_sb;
+};
+
+struct file {
+	struct address_space *f_mapping;
+	struct inode *f_inode;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
+	unsigned long vm_flags;
+};
+
+/* --- folios: include/linux/mm_types.h, mmzone.h, page-flags.h --- */
+
+struct page {
+	struct list_head lru;
+	atomic_t _mapcount;
+};
+
+struct folio {
+	struct list_head lru;
+	struct address_space *mapping;
+	unsigned long index;
+	atomic_t _mapcount;
+	atomic_t _refcount;
+};
+
+/* mm/page-flags.h; the bits move between versions, so only by name. */
+enum pageflags {
+	PG_locked = 0,
+	PG_writeback = 1,
+	PG_private = 2,
+	PG_head = 3,
+	PG_swapcache = 4,
+	PG_swapbacked = 5,
+	PG_mlocked = 6,
+};
+
+enum zone_type {
+	ZONE_MOVABLE = 3,
+};
+
+enum migratetype {
+	MIGRATE_CMA = 4,
+	MIGRATE_ISOLATE = 5,
+};
+
+/* include/linux/pageblock-flags.h: a bit of its own in 7.3, where isolation no longer
+ * overwrites the type underneath; not in 6.12. */
+enum pageblock_bits {
+	PB_migrate_isolate = 4,
+};
+
+struct mem_section_usage {
+	unsigned long pageblock_flags[0];
+};
+
+struct mem_section {
+	unsigned long section_mem_map;
+	struct mem_section_usage *usage;
+};
+
+/* include/linux/migrate_mode.h */
+enum migrate_reason {
+	MR_LONGTERM_PIN = 7,
+};
+
+enum migrate_mode {
+	MIGRATE_SYNC = 2,
+};
+
+/* trace/events/migrate.h: read by field name, since arguments shift between versions. */
+struct trace_event_raw_mm_migrate_pages {
+	unsigned long succeeded;
+	unsigned long failed;
+	enum migrate_mode mode;
+};
+
+/* --- RDMA: include/rdma/ib_verbs.h, uverbs_ioctl.h; drivers/infiniband/core/uverbs.h --- */
+
+struct module {
+	char name[56];
+};
+
+struct ib_device_ops {
+	struct module *owner;
+};
+
+struct ib_device {
+	struct ib_device_ops ops;
+	char name[64];
+	u32 index;
+};
+
+/* These four are in no vmlinux BTF, only in ib_uverbs's own. */
+struct ib_udata {
+	const void *inbuf;
+	u64 inlen;
+};
+
+struct ib_uverbs_device {
+	struct ib_device *ib_dev;
+};
+
+struct ib_uverbs_file {
+	struct ib_uverbs_device *device;
+};
+
+struct uverbs_attr_bundle {
+	struct ib_udata ucore;
+	struct ib_uverbs_file *ufile;
+};
+
+struct pt_regs {
+	unsigned long di, si, dx, cx, r8, r9, ax, sp, ip;
+};
+
+#pragma clang attribute pop
+
+/* include/uapi/rdma/ib_user_verbs.h: stable ABI, so no relocation. */
+struct ib_uverbs_reg_mr {
+	u64 response;
+	u64 start;
+	u64 length;
+	u64 hca_va;
+	u32 pd_handle;
+	u32 access_flags;
+};
+
+#define PF_MEMALLOC_PIN 0x10000000	/* include/linux/sched.h */
+#define RLIMIT_MEMLOCK 8		/* include/uapi/asm-generic/resource.h */
+#define CAP_IPC_LOCK 14			/* include/uapi/linux/capability.h */
+#define VM_HUGETLB 0x00400000
+#define PAGE_MAPPING_ANON 0x1		/* include/linux/page-flags.h; FOLIO_MAPPING_ANON in 7.3 */
+#define PAGE_MAPPING_FLAGS 0x3
+#define SECTION_HAS_MEM_MAP 0x2		/* include/linux/mmzone.h: SECTION_HAS_MEM_MAP_BIT 1 */
+#define TMPFS_MAGIC 0x01021994		/* include/uapi/linux/magic.h */
+#define HUGETLBFS_MAGIC 0x958458f6
+
+#endif

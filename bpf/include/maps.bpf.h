@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The maps that all objects share. Every object declares them, the loader makes
+ * them once from maps.bpf.o and hands the same ones to the others, so that one
+ * ring keeps the order of events of one registration across objects.
+ */
+#ifndef PINWHY_MAPS_BPF_H
+#define PINWHY_MAPS_BPF_H
+
+#include "kernel.h"
+#include "wire.h"
+#include <bpf/bpf_helpers.h>
+
+enum {
+	BPF_ANY = 0,
+	BPF_F_MMAPABLE = 1U << 10,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+
+/* Events to the daemon. The size is a setting. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} events SEC(".maps");
+
+/* Registrations in flight; the daemon maps it to scan for stuck ones. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WIRE_SPANS);
+	__type(key, __u32);
+	__type(value, struct wire_span);
+} spans SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wire_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wire_calibration);
+} calibration SEC(".maps");
+
+#endif

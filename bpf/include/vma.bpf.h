@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * VMAs of the current task, looked up in the kernel at the moment of failure: the
+ * process may be gone, or its map changed, before user space could read
+ * /proc/PID/maps.
+ */
+#ifndef PINWHY_VMA_BPF_H
+#define PINWHY_VMA_BPF_H
+
+#include "probe.bpf.h"
+
+static long vma_copy(struct task_struct *task, struct vm_area_struct *vma, void *ctx)
+{
+	struct wire_vma *out = ctx;
+	struct file *file = vma->vm_file;
+
+	out->start = vma->vm_start;
+	out->end = vma->vm_end;
+	out->pgoff = vma->vm_pgoff;
+	out->flags = vma->vm_flags;
+	if (file) {
+		out->file = (__u64)BPF_CORE_READ(file, f_mapping);
+		out->fs_magic = BPF_CORE_READ(file, f_inode, i_sb, s_magic);
+	}
+	return 0;
+}
+
+/*
+ * The VMA that covers `address`. 0, -ENOENT when none does, -EBUSY when the mmap
+ * lock could not be had at once (counted).
+ */
+static __always_inline long vma_lookup(__u64 address, struct wire_vma *ret_vma)
+{
+	long err;
+
+	__builtin_memset(ret_vma, 0, sizeof(*ret_vma));
+	err = bpf_find_vma(bpf_get_current_task_btf(), address, vma_copy, ret_vma, 0);
+	if (err == -EBUSY)
+		COUNT(vma_lock_busy);
+	return err;
+}
+
+/* The first VMAs of the registered range, up to the first hole. */
+static __always_inline void span_vmas(struct wire_span *s)
+{
+	__u64 cursor = s->address, end = s->address + s->length;
+	__u32 n = 0;
+
+	for (int i = 0; i < WIRE_VMAS_MAX; i++) {
+		struct wire_vma vma;
+		long err;
+
+		if (cursor >= end && n)
+			break;
+		err = vma_lookup(cursor, &vma);
+		if (err) {
+			if (err != -EBUSY)
+				s->have |= WIRE_HAVE_VMAS;
+			break;
+		}
+		s->have |= WIRE_HAVE_VMAS;
+		s->vmas[i] = vma;
+		n = i + 1;
+		cursor = vma.end;
+	}
+	s->nvmas = n;
+}
+
+#endif

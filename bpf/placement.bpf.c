@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The long-term pin of a registration in flight: its flags and result, the migration
+ * it asked for, and the folios that would not move. Everything here sits on GUP's slow
+ * path or on migration; ordinary work that passes through is sent back by one test.
+ */
+#include "folio.bpf.h"
+#include "vma.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define PARM6(ctx) ((ctx)->r9) /* libbpf 1.1 names only five */
+
+/* More folios than a batch of ib_umem_get can hold; a bound for the verifier, counted past it. */
+#define PUTBACK_MAX 1024
+
+/* This thread's span while its slow-path long-term pin runs, else NULL. Others leave after one test. */
+static __always_inline struct wire_span *span_in_longterm(void)
+{
+	struct wire_span *s;
+
+	if (!(bpf_get_current_task_btf()->flags & PF_MEMALLOC_PIN))
+		return NULL;
+	s = span_find();
+	return s && s->in_longterm ? s : NULL;
+}
+
+/*
+ * slot gup_longterm_enter/_exit: __gup_longterm_locked (mm/gup.c).
+ * Why: the only place where the real gup_flags are seen and where migration for a
+ * long-term pin happens. Context: process, mmap lock held. Rate: GUP slow path only.
+ * Misses: pins that the fast path satisfies (nothing to explain there), and on
+ * memfd_pin_folios, which no registration uses.
+ */
+static __always_inline int gup_longterm_enter(__u64 start, __u64 nr_pages, __u32 gup_flags)
+{
+	struct wire_span *s;
+
+	if (!(gup_flags & cfg.foll_longterm))
+		return 0;
+	s = span_find();
+	if (!s)
+		return 0;
+	s->gup_start = start;
+	s->gup_pages = nr_pages;
+	s->gup_flags = gup_flags;
+	s->have |= WIRE_HAVE_GUP;
+	s->gup_calls++;
+	s->in_longterm = 1;
+	s->passes = 0;
+	s->no_target = 0;
+	s->folios_seen = 0;
+	s->stage = WIRE_STAGE_PIN;
+	s->last_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline int gup_longterm_exit(__s64 result)
+{
+	struct wire_span *s = span_find();
+	struct wire_vma vma;
+	long err;
+
+	if (!s || !s->in_longterm)
+		return 0;
+	s->in_longterm = 0;
+	s->gup_result = result;
+	s->last_ns = bpf_ktime_get_ns();
+	if (result >= 0)
+		return 0;
+	chain_push(s, WIRE_FN_GUP_LONGTERM, result);
+	/* The slow path returns an error only when its first page failed, so this is the address. */
+	err = vma_lookup(s->gup_start, &vma);
+	if (err == -EBUSY)
+		return 0;
+	if (!err)
+		s->fault_vma = vma;
+	s->fault_vma_state = err ? WIRE_FAULT_VMA_HOLE : WIRE_FAULT_VMA_COVERED;
+	s->have |= WIRE_HAVE_FAULT_VMA;
+	return 0;
+}
+
+SEC("?fentry/__gup_longterm_locked")
+int BPF_PROG(gup_longterm_enter__fentry, void *mm, __u64 start, __u64 nr_pages, void *pages, void *arg5,
+	     __u32 gup_flags)
+{
+	return gup_longterm_enter(start, nr_pages, gup_flags);
+}
+
+SEC("?kprobe/__gup_longterm_locked")
+int gup_longterm_enter__kprobe(struct pt_regs *ctx)
+{
+	return gup_longterm_enter(PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PARM6(ctx));
+}
+
+SEC("?fexit/__gup_longterm_locked")
+int BPF_PROG(gup_longterm_exit__fexit, void *mm, __u64 start, __u64 nr_pages, void *pages, void *arg5,
+	     __u32 gup_flags, long result)
+{
+	return gup_longterm_exit(result);
+}
+
+SEC("?kretprobe/__gup_longterm_locked")
+int gup_longterm_exit__kretprobe(struct pt_regs *ctx)
+{
+	return gup_longterm_exit(PT_REGS_RC(ctx));
+}
+
+/*
+ * slot migrate_result: tracepoint migrate:mm_migrate_pages.
+ * Why: counts of moved and failed folios and the reason, by field name, so that
+ * arguments inserted by later kernels do not matter. Context: process. Rate: every
+ * migrate_pages() call of compaction and NUMA balancing; one test sends them back.
+ */
+SEC("?tp/migrate/mm_migrate_pages")
+int migrate_result__tp(struct trace_event_raw_mm_migrate_pages *ctx)
+{
+	__u32 reason = migrate_event_reason(ctx);
+	struct wire_span *s;
+
+	if (reason != bpf_core_enum_value(enum migrate_reason, MR_LONGTERM_PIN))
+		return 0;
+	s = span_find();
+	if (!s || !s->in_longterm)
+		return 0;
+	/* Our picture of the section and the kernel's own must agree. */
+	if (!(bpf_get_current_task_btf()->flags & PF_MEMALLOC_PIN)) {
+		COUNT(pin_flag_disagree);
+		return 0;
+	}
+	s->migrate_moved = ctx->succeeded;
+	s->migrate_failed = ctx->failed;
+	s->migrate_mode = ctx->mode;
+	s->migrate_reason = reason;
+	s->have |= WIRE_HAVE_MIGRATE;
+	s->stage = WIRE_STAGE_PLACEMENT;
+	s->passes++;
+	s->last_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/*
+ * slot migrate_target: return of alloc_migration_target (mm/migrate.c).
+ * Why: tells "nowhere to move it" from "a reference holds it". Context: process.
+ * Rate: one call per folio moved for a pin, hotplug or contiguous allocation.
+ */
+static __always_inline int migrate_target(__u64 folio)
+{
+	struct wire_span *s;
+
+	if (folio)
+		return 0;
+	s = span_in_longterm();
+	if (s)
+		s->no_target++;
+	return 0;
+}
+
+SEC("?fexit/alloc_migration_target")
+int BPF_PROG(migrate_target__fexit)
+{
+	__u64 folio = 1;
+
+	/* The typed return pointer may not be used in arithmetic; as a number it may. */
+	bpf_get_func_ret(ctx, &folio);
+	return migrate_target(folio);
+}
+
+SEC("?kretprobe/alloc_migration_target")
+int migrate_target__kretprobe(struct pt_regs *ctx)
+{
+	return migrate_target(PT_REGS_RC(ctx));
+}
+
+/* Where in the registered range the folio is mapped; false when no VMA or several fit. */
+static __always_inline bool folio_address(struct wire_folio *out, const struct wire_span *s, const struct folio *f)
+{
+	__u64 index = BPF_CORE_READ(f, index), mapping = (__u64)BPF_CORE_READ(f, mapping);
+	__u64 end = s->address + s->length, bytes = 1ULL << (out->order + cfg.page_shift);
+	__u64 found = 0;
+	int fits = 0;
+
+	if ((out->flags & WIRE_FOLIO_HUGETLB) && cfg.hugetlb_index_huge)
+		index <<= out->order;
+	for (__u32 i = 0; i < WIRE_VMAS_MAX; i++) {
+		const struct wire_vma *v = &s->vmas[i];
+		__u64 head, first, last;
+
+		if (i >= s->nvmas)
+			break;
+		/* A page cache folio belongs to the VMA of its file; anonymous ones may sit in either kind. */
+		if (!(out->flags & WIRE_FOLIO_ANON) && v->file != mapping)
+			continue;
+		head = v->start + ((index - v->pgoff) << cfg.page_shift);
+		first = head;
+		last = head + bytes;
+		if ((__s64)(head - v->start) < 0)
+			first = v->start;
+		if (first < s->address)
+			first = s->address & ~((1ULL << cfg.page_shift) - 1);
+		if ((__s64)(last - first) <= 0 || first >= v->end || first >= end)
+			continue;
+		found = first;
+		fits++;
+	}
+	if (fits != 1)
+		return false;
+	out->address = found < s->address ? s->address : found;
+	out->index_pages = (found - (s->address & ~((1ULL << cfg.page_shift) - 1))) >> cfg.page_shift;
+	return true;
+}
+
+struct putback_walk {
+	struct wire_span *span;
+	struct list_head *head;
+	struct list_head *pos;
+};
+
+static long putback_one(__u32 i, void *ctx)
+{
+	struct putback_walk *w = ctx;
+	struct wire_span *s = w->span;
+	struct folio *f;
+	bool sent;
+
+	if (w->pos == w->head || !w->pos || !s)
+		return 1;
+	f = (void *)w->pos - bpf_core_field_offset(struct folio, lru);
+	w->pos = BPF_CORE_READ(f, lru.next);
+	s->folios_seen++;
+	if (s->folios_sent >= WIRE_FOLIOS_MAX)
+		return 0;
+	EMIT(wire_folio, FOLIO, s->id, e, sent, {
+		__u64 flags = folio_page_flags(f);
+
+		e->ordinal = i;
+		e->order = folio_order_of(f, flags);
+		folio_placement(e, f, flags);
+		folio_counts(e, f, flags);
+		folio_area(e);
+		if (folio_address(e, s, f))
+			e->have |= WIRE_HAVE_ADDRESS;
+	});
+	if (sent)
+		s->folios_sent++;
+	else
+		s->folios_dropped++;
+	return 0;
+}
+
+/*
+ * slot putback: putback_movable_pages(list) (mm/migrate.c).
+ * Why: called right after migrate_pages() with the folios that stayed; the pins of this
+ * very call are dropped, migration entries are restored, the isolation reference is
+ * held, so that the arithmetic is clean. One argument and standalone on every kernel.
+ * Context: process. Rate: compaction and NUMA balancing pass through; one flag test.
+ * Misses: folios that could not even be isolated (they are retried, never listed).
+ */
+static __always_inline int putback(struct list_head *list)
+{
+	struct wire_span *s = span_in_longterm();
+	struct putback_walk walk = {};
+
+	if (!s)
+		return 0;
+	walk.pos = BPF_CORE_READ(list, next);
+	if (walk.pos == list)
+		return 0;
+	if (s->no_target)
+		chain_push(s, WIRE_FN_MIGRATE_TARGET, -ENOMEM);
+	chain_push(s, WIRE_FN_MIGRATE, s->migrate_failed);
+	span_vmas(s);
+	walk.span = s;
+	walk.head = list;
+	bpf_loop(PUTBACK_MAX, putback_one, &walk, 0);
+	return 0;
+}
+
+SEC("?fentry/putback_movable_pages")
+int BPF_PROG(putback__fentry, struct list_head *list)
+{
+	return putback(list);
+}
+
+SEC("?kprobe/putback_movable_pages")
+int putback__kprobe(struct pt_regs *ctx)
+{
+	return putback((void *)PT_REGS_PARM1(ctx));
+}
+
+/*
+ * slot pin_fast_enter/_exit: pin_user_pages_fast (mm/gup.c).
+ * Why: the flags the caller really gave, success included. Rate: every direct I/O and
+ * io_uring request of every task, hence on demand only.
+ */
+static __always_inline int pin_fast_enter(__u32 gup_flags)
+{
+	struct wire_span *s = span_find();
+
+	if (s) {
+		s->pin_fast_flags = gup_flags;
+		s->have |= WIRE_HAVE_PIN_FAST;
+	}
+	return 0;
+}
+
+static __always_inline int pin_fast_exit(int pages)
+{
+	struct wire_span *s = span_find();
+
+	if (s && pages > 0)
+		s->pin_fast_pages += pages;
+	return 0;
+}
+
+SEC("?fentry/pin_user_pages_fast")
+int BPF_PROG(pin_fast_enter__fentry, __u64 start, int nr_pages, __u32 gup_flags)
+{
+	return pin_fast_enter(gup_flags);
+}
+
+SEC("?kprobe/pin_user_pages_fast")
+int pin_fast_enter__kprobe(struct pt_regs *ctx)
+{
+	return pin_fast_enter(PT_REGS_PARM3(ctx));
+}
+
+SEC("?fexit/pin_user_pages_fast")
+int BPF_PROG(pin_fast_exit__fexit, __u64 start, int nr_pages, __u32 gup_flags, void *pages, int result)
+{
+	return pin_fast_exit(result);
+}
+
+SEC("?kretprobe/pin_user_pages_fast")
+int pin_fast_exit__kretprobe(struct pt_regs *ctx)
+{
+	return pin_fast_exit(PT_REGS_RC(ctx));
+}

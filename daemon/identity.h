@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What stays the same for one run and is part of a capture: the node, the
+ * running kernel's own names and numbers, and the settings the pipeline uses.
+ */
+#ifndef PINWHY_IDENTITY_H
+#define PINWHY_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire.h"
+
+#define IDENTITY_NAMES_MAX 16
+#define IDENTITY_NAME_LEN 32
+
+/* Names of a kernel enum by value, from BTF; "" where the kernel has none. */
+struct enum_names {
+	char name[IDENTITY_NAMES_MAX][IDENTITY_NAME_LEN];
+};
+
+struct identity {
+	char node[256];		/* host name */
+	char boot_id[40];	/* /proc/sys/kernel/random/boot_id */
+	char kernel[128];	/* uname release */
+	char machine[32];	/* uname machine */
+	char agent_version[32];
+	uint32_t page_size;	/* bytes; a power of two */
+	uint64_t suspended_ns;	/* CLOCK_BOOTTIME - CLOCK_MONOTONIC: dates a process's start */
+	uint32_t foll_longterm, foll_pin, foll_write, foll_get, foll_force;	/* 0 = flag unknown */
+	struct enum_names zones;	/* "DMA32", "Normal", "Movable" */
+	struct enum_names migratetypes;	/* "Unmovable", "CMA", "Isolate" */
+	struct enum_names migrate_reasons;	/* "longterm_pin" */
+	struct enum_names migrate_modes;	/* "sync" */
+	/* The real function name behind each enum wire_fn as attached, and its module ("" = vmlinux). */
+	char fn_name[WIRE_FN_MAX][64];
+	char fn_module[WIRE_FN_MAX][32];
+	bool fn_watched[WIRE_FN_MAX];	/* the slot that would see this function fail is attached */
+	bool putback_watched;		/* folios that will not move are seen */
+	bool target_watched;		/* failures to find a migration target are seen */
+};
+
+/* Settings the pure pipeline depends on; part of a capture. Set from config.def. */
+struct pipeline_settings {
+	uint64_t facts_deadline_ns;	/* how long an incident waits for its facts */
+	uint64_t storm_window_ns;	/* repeats of one failure within it are folded */
+	uint32_t storm_burst;		/* reports written in full per window and signature */
+	uint32_t storm_signatures;	/* table size */
+};
+
+/* Two clocks read together: the only time the pipeline knows. */
+struct clock_pair {
+	uint64_t mono_ns;	/* CLOCK_MONOTONIC */
+	uint64_t real_ns;	/* CLOCK_REALTIME */
+};
+
+/* Sums of struct wire_counters plus what user space itself lost. */
+struct loss {
+	uint64_t reg_ok, reg_failed;	/* all apis */
+	uint64_t emitted[WIRE_KIND_MAX], dropped[WIRE_KIND_MAX];
+	uint64_t spans_overflow, spans_missed_end, ends_without_span, chain_overflow;
+	uint64_t pin_flag_disagree, vma_lock_busy;
+};
+
+#endif

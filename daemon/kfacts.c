@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kfacts.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define SYMBOLS_MAX 64
+
+struct symbol {
+	char name[64];
+	char module[32];
+	uint64_t address;
+	bool found;
+	bool in_btf;	/* a FUNC of vmlinux BTF */
+};
+
+struct kfacts {
+	struct btf *btf;
+	struct wire_cfg cfg;		/* all but addresses */
+	struct identity names;		/* only what kfacts_names() copies */
+	struct symbol symbols[SYMBOLS_MAX];
+	uint32_t nsymbols;
+	int err;	/* of the last reading of kallsyms */
+	bool hidden;
+};
+
+/* Data symbols the programs read, and marks that a kernel does a thing the old way. */
+static const char *const data_symbols[] = {
+	"mem_section", "cma_areas", "cma_area_count", "hugetlb_basepage_index",
+};
+
+void kfacts_free(struct kfacts *kf)
+{
+	if (!kf)
+		return;
+	btf__free(kf->btf);
+	free(kf);
+}
+
+void kfacts_drop_btf(struct kfacts *kf)
+{
+	btf__free(kf->btf);
+	kf->btf = NULL;
+}
+
+static struct symbol *symbol_find(const struct kfacts *kf, const char *name)
+{
+	for (uint32_t i = 0; i < kf->nsymbols; i++)
+		if (!strcmp(kf->symbols[i].name, name))
+			return (struct symbol *)&kf->symbols[i];
+	return NULL;
+}
+
+int kfacts_watch(struct kfacts *kf, const char *symbol)
+{
+	if (symbol_find(kf, symbol))
+		return 0;
+	if (kf->nsymbols == SYMBOLS_MAX || strlen(symbol) >= sizeof(kf->symbols[0].name))
+		return -ENOSPC;
+	strcpy(kf->symbols[kf->nsymbols].name, symbol);
+	kf->symbols[kf->nsymbols++].in_btf = kf->btf && btf__find_by_name_kind(kf->btf, symbol, BTF_KIND_FUNC) > 0;
+	return 0;
+}
+
+/* "ffffffff81000000 T name\t[module]". Twins in several modules: the first one counts. */
+static void symbol_line(struct kfacts *kf, char *line)
+{
+	char *save, *addr = strtok_r(line, " \t\n", &save), *type = strtok_r(NULL, " \t\n", &save);
+	char *name = strtok_r(NULL, " \t\n", &save), *module = strtok_r(NULL, " \t\n[]", &save);
+	struct symbol *s;
+
+	if (!addr || !type || !name)
+		return;
+	s = symbol_find(kf, name);
+	if (!s || s->found)
+		return;
+	s->found = true;
+	s->address = strtoull(addr, NULL, 16);
+	snprintf(s->module, sizeof(s->module), "%s", module ? module : "");
+	if (!s->address)
+		kf->hidden = true;
+}
+
+int kfacts_refresh(struct kfacts *kf)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	char line[512];
+
+	kf->hidden = false;
+	for (uint32_t i = 0; i < kf->nsymbols; i++)
+		kf->symbols[i].found = false;
+	if (!f)
+		return kf->err = -errno;
+	/* A prefilter on the name column keeps a quarter of a million lines cheap. */
+	while (fgets(line, sizeof(line), f)) {
+		const char *name = strchr(line, ' ');
+
+		if (!name || strlen(name) < 4)
+			continue;
+		name += 3;
+		for (uint32_t i = 0; i < kf->nsymbols; i++) {
+			if (name[0] == kf->symbols[i].name[0] && name[1] == kf->symbols[i].name[1]) {
+				symbol_line(kf, line);
+				break;
+			}
+		}
+	}
+	kf->err = ferror(f) ? -EIO : 0;
+	fclose(f);
+	return kf->err;
+}
+
+enum answer kfacts_symbol(const struct kfacts *kf, const char *symbol, const char **ret_module)
+{
+	const struct symbol *s = symbol_find(kf, symbol);
+
+	if (kf->err || !s)
+		return ANSWER_UNKNOWN;
+	if (!s->found)
+		return ANSWER_NO;
+	*ret_module = s->module;
+	return ANSWER_YES;
+}
+
+uint64_t kfacts_address(const struct kfacts *kf, const char *symbol)
+{
+	const struct symbol *s = symbol_find(kf, symbol);
+
+	return s && s->found ? s->address : 0;
+}
+
+bool kfacts_btf_func(const struct kfacts *kf, const char *symbol)
+{
+	const struct symbol *s = symbol_find(kf, symbol);
+
+	return s && s->in_btf;
+}
+
+bool kfacts_addresses_hidden(const struct kfacts *kf)
+{
+	return kf->hidden;
+}
+
+uint64_t kfacts_module_generation(const char *module)
+{
+	char path[96];
+	struct stat st;
+
+	/* kernfs gives every new directory a new inode number, so a module that was loaded
+	 * again is not taken for the one before. */
+	if (snprintf(path, sizeof(path), "/sys/module/%s", module) >= (int)sizeof(path) || stat(path, &st))
+		return 0;
+	/* Built-in "modules" have a directory too, but never a state. */
+	return st.st_ino;
+}
+
+/* --- BTF ---------------------------------------------------------------------- */
+
+/* Value of an enumerator of any enum, anonymous ones too (FOLL_*). */
+static bool enumerator(const struct btf *btf, const char *name, int64_t *ret_value)
+{
+	uint32_t n = btf__type_cnt(btf);
+
+	for (uint32_t id = 1; id < n; id++) {
+		const struct btf_type *t = btf__type_by_id(btf, id);
+		const struct btf_enum *e;
+
+		if (!btf_is_enum(t))
+			continue;
+		e = btf_enum(t);
+		for (int i = 0; i < btf_vlen(t); i++) {
+			const char *s = btf__name_by_offset(btf, e[i].name_off);
+
+			if (s && !strcmp(s, name)) {
+				*ret_value = e[i].val;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* Enumerator of a named enum; -1 when there is none. */
+static int64_t enum_value(const struct btf *btf, const char *enum_name, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, enum_name, BTF_KIND_ENUM);
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	const struct btf_enum *e = t ? btf_enum(t) : NULL;
+
+	for (int i = 0; t && i < btf_vlen(t); i++)
+		if (!strcmp(btf__name_by_offset(btf, e[i].name_off), name))
+			return e[i].val;
+	return -1;
+}
+
+/* Names of an enum by value, without prefix; the first of two names for one value stays. */
+static void enum_table(const struct btf *btf, const char *enum_name, const char *prefix, bool lower,
+		       struct enum_names *ret)
+{
+	int id = btf__find_by_name_kind(btf, enum_name, BTF_KIND_ENUM);
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	const struct btf_enum *e = t ? btf_enum(t) : NULL;
+
+	for (int i = 0; t && i < btf_vlen(t); i++) {
+		const char *s = btf__name_by_offset(btf, e[i].name_off);
+		char *out;
+
+		if (strncmp(s, prefix, strlen(prefix)) || e[i].val < 0 || e[i].val >= IDENTITY_NAMES_MAX)
+			continue;
+		out = ret->name[e[i].val];
+		if (out[0])
+			continue;
+		snprintf(out, IDENTITY_NAME_LEN, "%s", s + strlen(prefix));
+		for (char *c = out; lower && *c; c++)
+			*c = (char)tolower((unsigned char)*c);
+	}
+}
+
+static const struct btf_member *member_of(const struct btf *btf, const char *type, const char *member,
+					  const struct btf_type **ret_type)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	const struct btf_member *m = t ? btf_members(t) : NULL;
+
+	for (int i = 0; t && i < btf_vlen(t); i++, m++) {
+		if (strcmp(btf__name_by_offset(btf, m->name_off), member))
+			continue;
+		*ret_type = btf__type_by_id(btf, m->type);
+		return m;
+	}
+	return NULL;
+}
+
+/* Elements of an array member, 0 = no such thing. */
+static uint32_t array_len(const struct btf *btf, const char *type, const char *member)
+{
+	const struct btf_type *t;
+
+	if (!member_of(btf, type, member, &t) || !btf_is_array(t))
+		return 0;
+	return btf_array(t)->nelems;
+}
+
+static uint32_t log2_of(uint64_t v)
+{
+	return v ? 63 - (uint32_t)__builtin_clzll(v) : 0;
+}
+
+static uint32_t log2_ceil(uint64_t v)
+{
+	return v <= 1 ? 0 : log2_of(v - 1) + 1;
+}
+
+/* 0 when the file is not there. */
+static uint64_t read_u64(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	unsigned long long v = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%llu", &v) != 1)
+		v = 0;
+	fclose(f);
+	return v;
+}
+
+/*
+ * include/linux/pageblock-flags.h: min(HUGETLB_PAGE_ORDER, MAX_PAGE_ORDER), and the
+ * PMD-sized THP has the order of the default huge page. /proc/pagetypeinfo would say
+ * it outright, but walks every free list under the zone lock.
+ */
+static uint32_t pageblock_order(const struct btf *btf, uint32_t page_shift)
+{
+	uint64_t pmd = read_u64("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+	uint32_t orders = array_len(btf, "zone", "free_area"), order;
+
+	order = pmd ? log2_of(pmd) - page_shift : 9;
+	return orders && order > orders - 1 ? orders - 1 : order;
+}
+
+/* Values of gup flags: enumerators since the headers moved them to an enum, #defines before
+ * (include/linux/mm.h of 5.10 and 6.1). */
+static const struct {
+	const char *name;
+	uint32_t old;
+	size_t offset;
+} foll_flags[] = {
+	{ "FOLL_LONGTERM", 0x10000, offsetof(struct identity, foll_longterm) },
+	{ "FOLL_PIN", 0x40000, offsetof(struct identity, foll_pin) },
+	{ "FOLL_WRITE", 0x1, offsetof(struct identity, foll_write) },
+	{ "FOLL_GET", 0x4, offsetof(struct identity, foll_get) },
+	{ "FOLL_FORCE", 0x10, offsetof(struct identity, foll_force) },
+};
+
+static void fill_foll(const struct btf *btf, struct identity *id)
+{
+	for (size_t i = 0; i < sizeof(foll_flags) / sizeof(foll_flags[0]); i++) {
+		int64_t v = foll_flags[i].old;
+
+		enumerator(btf, foll_flags[i].name, &v);
+		*(uint32_t *)((char *)id + foll_flags[i].offset) = (uint32_t)v;
+	}
+}
+
+/* Widths of the fields in page->flags (include/linux/page-flags-layout.h), from what they must hold. */
+static void fill_geometry(const struct btf *btf, struct wire_cfg *cfg)
+{
+	int64_t zones = enum_value(btf, "zone_type", "__MAX_NR_ZONES");
+	uint32_t zonerefs = array_len(btf, "zonelist", "_zonerefs");
+	uint32_t words = array_len(btf, "mem_section_usage", "subsection_map");
+	int id = btf__find_by_name_kind(btf, "mem_section", BTF_KIND_STRUCT);
+	int64_t section_bytes = id > 0 ? btf__resolve_size(btf, (uint32_t)id) : 0;
+	int64_t bits = enum_value(btf, "pageblock_bits", "NR_PAGEBLOCK_BITS");
+
+	if (bits < 0)	/* rounded up to a power of two since it may be five */
+		bits = 1LL << log2_ceil((uint64_t)enum_value(btf, "pageblock_bits", "__NR_PAGEBLOCK_BITS"));
+	cfg->pageblock_bits = (uint32_t)bits;
+	cfg->zones_shift = zones > 0 ? log2_ceil((uint64_t)zones) : 0;
+	cfg->nodes_shift = zones > 0 && zonerefs ? log2_ceil((zonerefs - 1) / (uint32_t)zones) : 0;
+	/* A section has one subsection bit per 2 MiB (SUBSECTION_SHIFT 21, include/linux/mmzone.h). */
+	cfg->section_shift = words ? 21 + log2_of(words * 64ULL) - cfg->page_shift : 0;
+	cfg->sections_per_root = section_bytes > 0 ? (1U << cfg->page_shift) / (uint32_t)section_bytes : 1;
+	cfg->pageblock_order = pageblock_order(btf, cfg->page_shift);
+}
+
+static void read_line(const char *path, char *out, size_t size)
+{
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return;
+	if (fgets(out, (int)size, f))
+		out[strcspn(out, "\n")] = '\0';
+	fclose(f);
+}
+
+static void fill_names(const struct btf *btf, struct identity *id)
+{
+	struct utsname u;
+
+	if (!uname(&u)) {
+		snprintf(id->node, sizeof(id->node), "%s", u.nodename);
+		snprintf(id->kernel, sizeof(id->kernel), "%s", u.release);
+		snprintf(id->machine, sizeof(id->machine), "%.31s", u.machine);
+	}
+	read_line("/proc/sys/kernel/random/boot_id", id->boot_id, sizeof(id->boot_id));
+	id->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	fill_foll(btf, id);
+	enum_table(btf, "zone_type", "ZONE_", false, &id->zones);
+	enum_table(btf, "migratetype", "MIGRATE_", false, &id->migratetypes);
+	enum_table(btf, "migrate_reason", "MR_", true, &id->migrate_reasons);
+	enum_table(btf, "migrate_mode", "MIGRATE_", true, &id->migrate_modes);
+}
+
+int kfacts_open(struct kfacts **ret_kf)
+{
+	struct kfacts *kf = calloc(1, sizeof(*kf));
+	int err;
+
+	if (!kf)
+		return -ENOMEM;
+	kf->err = -ENODATA;
+	kf->btf = btf__load_vmlinux_btf();
+	err = (int)libbpf_get_error(kf->btf);
+	if (err) {
+		free(kf);
+		return err == -ESRCH ? -ENOENT : err;
+	}
+	for (size_t i = 0; i < sizeof(data_symbols) / sizeof(data_symbols[0]); i++)
+		kfacts_watch(kf, data_symbols[i]);
+	fill_names(kf->btf, &kf->names);
+	kf->cfg.page_shift = log2_of(kf->names.page_size);
+	kf->cfg.foll_longterm = kf->names.foll_longterm;
+	kf->cfg.foll_pin = kf->names.foll_pin;
+	kf->cfg.foll_write = kf->names.foll_write;
+	kf->cfg.tgid_self = (uint32_t)getpid();
+	fill_geometry(kf->btf, &kf->cfg);
+	*ret_kf = kf;
+	return 0;
+}
+
+void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg)
+{
+	const char *module;
+
+	*ret_cfg = kf->cfg;
+	ret_cfg->addr_mem_section = kfacts_address(kf, "mem_section");
+	ret_cfg->addr_cma_areas = kfacts_address(kf, "cma_areas");
+	ret_cfg->addr_cma_area_count = kfacts_address(kf, "cma_area_count");
+	ret_cfg->hugetlb_index_huge = kfacts_symbol(kf, "hugetlb_basepage_index", &module) == ANSWER_YES;
+}
+
+void kfacts_names(const struct kfacts *kf, struct identity *id)
+{
+	const struct identity *n = &kf->names;
+
+	memcpy(id->node, n->node, sizeof(id->node));
+	memcpy(id->boot_id, n->boot_id, sizeof(id->boot_id));
+	memcpy(id->kernel, n->kernel, sizeof(id->kernel));
+	memcpy(id->machine, n->machine, sizeof(id->machine));
+	id->page_size = n->page_size;
+	id->foll_longterm = n->foll_longterm;
+	id->foll_pin = n->foll_pin;
+	id->foll_write = n->foll_write;
+	id->foll_get = n->foll_get;
+	id->foll_force = n->foll_force;
+	id->zones = n->zones;
+	id->migratetypes = n->migratetypes;
+	id->migrate_reasons = n->migrate_reasons;
+	id->migrate_modes = n->migrate_modes;
+}

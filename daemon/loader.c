@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "loader_state.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kretprobe.h"
+#include "log.h"
+
+/* The last complaint of libbpf, kept because it alone names the program and the reason. */
+static char libbpf_said[256];
+
+static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	char line[256];
+	va_list again;
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	va_copy(again, args);
+	vsnprintf(line, sizeof(line), fmt, args);
+	line[strcspn(line, "\n")] = '\0';
+	/* Verifier logs come between BEGIN and END marks and end with a summary that says little. */
+	if (level == LIBBPF_WARN && !strstr(line, "PROG LOAD LOG") && !strstr(line, "failed to load object"))
+		snprintf(libbpf_said, sizeof(libbpf_said), "%s", line);
+	if (log_max_level >= LOG_LEVEL_DEBUG)
+		vfprintf(stderr, fmt, again);
+	va_end(again);
+	return 0;
+}
+
+/* --- open --------------------------------------------------------------------- */
+
+static int open_object(const struct object_row *row, struct bpf_object **ret_obj)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = row->name);
+	struct bpf_object *obj = bpf_object__open_mem(row->bytes, (size_t)(row->end - row->bytes), &opts);
+	int err = (int)libbpf_get_error(obj);
+
+	if (!err)
+		*ret_obj = obj;
+	return err;
+}
+
+/* Which programs an object holds, without loading it. */
+static int survey(struct loader *l, enum object_id o)
+{
+	struct bpf_program *prog;
+	struct bpf_object *obj;
+	int err = open_object(&object_rows[o], &obj);
+
+	if (err)
+		return err;
+	bpf_object__for_each_program(prog, obj) {
+		struct variant v;
+		int i = variant_parse(bpf_program__name(prog), bpf_program__section_name(prog), &v);
+
+		if (i < 0 || l->slots[i].nvariants == VARIANTS_MAX)
+			continue; /* the contract test refuses such an object */
+		l->slots[i].variants[l->slots[i].nvariants++] = v;
+		if (v.kind != ATTACH_TRACEPOINT)
+			kfacts_watch(l->kf, v.target);
+	}
+	bpf_object__close(obj);
+	return 0;
+}
+
+static int set_cfg(const struct loader *l, struct bpf_object *obj)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, obj) {
+		if (strstr(bpf_map__name(map), ".cfg"))
+			return bpf_map__set_initial_value(map, &l->cfg, sizeof(l->cfg));
+	}
+	return 0;
+}
+
+/* Hands the maps made from maps.bpf.o to another object. */
+static int share_maps(const struct loader *l, struct bpf_object *obj)
+{
+	struct bpf_map *map, *ours;
+	int err = 0;
+
+	bpf_object__for_each_map(ours, l->maps) {
+		if (bpf_map__is_internal(ours))
+			continue;
+		map = bpf_object__find_map_by_name(obj, bpf_map__name(ours));
+		if (map && !err)
+			err = bpf_map__reuse_fd(map, bpf_map__fd(ours));
+	}
+	return err;
+}
+
+static int make_maps(struct loader *l, uint32_t ring_bytes)
+{
+	struct bpf_map *map;
+	struct bpf_program *prog;
+	void *mem;
+	int err;
+
+	err = open_object(&maps_object, &l->maps);
+	if (err)
+		return err;
+	map = bpf_object__find_map_by_name(l->maps, "events");
+	err = bpf_map__set_max_entries(map, ring_bytes);
+	if (err)
+		return err;
+	prog = bpf_object__find_program_by_name(l->maps, "calibrate");
+	bpf_program__set_autoload(prog, true);
+	err = set_cfg(l, l->maps);
+	if (err)
+		return err;
+	err = bpf_object__load(l->maps);
+	if (err)
+		return err;
+	map = bpf_object__find_map_by_name(l->maps, "spans");
+	mem = mmap(NULL, sizeof(struct wire_span) * WIRE_SPANS, PROT_READ | PROT_WRITE, MAP_SHARED,
+		   bpf_map__fd(map), 0);
+	if (mem == MAP_FAILED)
+		return -errno;
+	l->spans = mem;
+	return 0;
+}
+
+/* Lets the calibration program read what user space may not. */
+static int calibrate(const struct loader *l)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	struct bpf_program *prog = bpf_object__find_program_by_name(l->maps, "calibrate");
+
+	return bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
+}
+
+static bool has_capability(int cap)
+{
+	unsigned long long caps = 0;
+	char line[256];
+	FILE *f = fopen("/proc/self/status", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "CapEff: %llx", &caps) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return caps & (1ULL << cap);
+}
+
+/* Why the kernel said no to BPF, and what to do. Numbers: include/uapi/linux/capability.h. */
+static const char *refusal(int err)
+{
+	static char text[512];
+	bool admin = has_capability(21), perfmon = has_capability(38), bpf = has_capability(39);
+
+	if (err != -EPERM && err != -EACCES)
+		snprintf(text, sizeof(text), "loading BPF failed: %s (%s)", strerror(-err), libbpf_said);
+	else if (!admin && !(bpf && perfmon))
+		snprintf(text, sizeof(text),
+			 "the kernel refuses BPF: this process lacks CAP_BPF and CAP_PERFMON (and CAP_SYS_ADMIN, which "
+			 "module BTF needs); run it as root or give it those capabilities");
+	else
+		snprintf(text, sizeof(text),
+			 "the kernel refuses BPF although this process holds the capabilities: most likely kernel "
+			 "lockdown (cat /sys/kernel/security/lockdown), an LSM or seccomp policy of the container or "
+			 "sandbox, or a kernel built or patched to refuse tracing programs; ask whoever runs this "
+			 "machine, there is no setting of pinwhy for it");
+	return text;
+}
+
+int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts, const char **ret_why)
+{
+	struct loader *l = calloc(1, sizeof(*l));
+	int err;
+
+	if (!l)
+		return -ENOMEM;
+	l->kf = kf;
+	if (opts->modes)
+		memcpy(l->modes, opts->modes, sizeof(l->modes));
+	if (opts->avoid)
+		snprintf(l->avoid, sizeof(l->avoid), ",%.120s,", opts->avoid);
+	libbpf_set_print(libbpf_print);
+	for (int o = 0; o < NOBJECTS; o++) {
+		err = survey(l, (enum object_id)o);
+		if (err)
+			goto fail;
+	}
+	err = kfacts_refresh(kf);
+	if (err)
+		log_warn("cannot read /proc/kallsyms: %s; hooks are tried without knowing whether they exist",
+			 strerror(-err));
+	kfacts_cfg(kf, &l->cfg);
+	l->percpu = calloc((size_t)libbpf_num_possible_cpus(), sizeof(*l->percpu));
+	if (!l->percpu) {
+		err = -ENOMEM;
+		goto fail;
+	}
+	err = make_maps(l, opts->ring_bytes);
+	if (!err)
+		err = calibrate(l);
+	if (err)
+		goto fail;
+	kretprobe_cleanup();
+	*ret_loader = l;
+	return 0;
+fail:
+	*ret_why = refusal(err);
+	loader_free(l);
+	return err;
+}
+
+/* --- choose ------------------------------------------------------------------- */
+
+static bool avoided(const struct loader *l, const struct variant *v)
+{
+	char word[40];
+
+	snprintf(word, sizeof(word), ",%s,", v->how);
+	return l->avoid[0] && strstr(l->avoid, word);
+}
+
+/* Fits `v` this kernel as it is now? Fills reason when not, module when it does. */
+static bool feasible(const struct loader *l, struct slot *s, const struct variant *v)
+{
+	const char *module = "";
+	enum answer there;
+
+	if (v->refused) {
+		snprintf(s->reason, sizeof(s->reason), "%s: %.120s", v->how, v->why);
+		return false;
+	}
+	if (avoided(l, v)) {
+		snprintf(s->reason, sizeof(s->reason), "%s is to be avoided by configuration", v->how);
+		return false;
+	}
+	if (v->kind != ATTACH_TRACEPOINT) {
+		there = kfacts_symbol(l->kf, v->target, &module);
+		if (there == ANSWER_NO) {
+			snprintf(s->reason, sizeof(s->reason), "no function %s: its module is not loaded, or this "
+				 "kernel does without", v->target);
+			return false;
+		}
+		/* A FUNC in BTF alone proves nothing: pahole also lists functions kept under another name. */
+		if (v->kind == ATTACH_TRAMPOLINE && (*module || !kfacts_btf_func(l->kf, v->target))) {
+			snprintf(s->reason, sizeof(s->reason), "%s: vmlinux BTF does not describe %s", v->how, v->target);
+			return false;
+		}
+	}
+	snprintf(s->module, sizeof(s->module), "%s", module);
+	return true;
+}
+
+static void choose(struct loader *l, int i)
+{
+	struct slot *s = &l->slots[i];
+
+	s->chosen = NULL;
+	s->reason[0] = '\0';
+	if (l->modes[i] == HOOK_NEVER || (slot_rows[i].on_demand && l->modes[i] != HOOK_ALWAYS)) {
+		s->state = SLOT_DISABLED;
+		snprintf(s->reason, sizeof(s->reason), "%s",
+			 l->modes[i] == HOOK_NEVER ? "switched off in [hooks]" : "attached on demand only");
+		return;
+	}
+	for (uint32_t k = 0; k < s->nvariants && !s->chosen; k++)
+		if (feasible(l, s, &s->variants[k]))
+			s->chosen = &s->variants[k];
+	if (s->chosen)
+		return;
+	s->state = SLOT_ABSENT;
+	for (uint32_t k = 0; k < s->nvariants; k++) {
+		if (!s->variants[k].refused)
+			continue;
+		/* Says more than that the other variant's function is not there. */
+		s->state = SLOT_LOAD_FAILED;
+		feasible(l, s, &s->variants[k]);
+	}
+}
+
+/* --- load --------------------------------------------------------------------- */
+
+/* Opens an object with the wanted programs. `only` != NULL: that one alone, to find the culprit. */
+static int load_object(struct loader *l, enum object_id o, const char *only, struct bpf_object **ret_obj)
+{
+	struct bpf_object *obj;
+	int err = open_object(&object_rows[o], &obj);
+
+	if (err)
+		return err;
+	for (int i = 0; i < NSLOTS; i++) {
+		struct slot *s = &l->slots[i];
+
+		if (slot_rows[i].object != o || !s->chosen || (only && strcmp(only, s->chosen->program)))
+			continue;
+		bpf_program__set_autoload(bpf_object__find_program_by_name(obj, s->chosen->program), true);
+	}
+	err = set_cfg(l, obj);
+	if (!err)
+		err = share_maps(l, obj);
+	if (!err)
+		err = bpf_object__load(obj);
+	if (err) {
+		bpf_object__close(obj);
+		return err;
+	}
+	*ret_obj = obj;
+	return 0;
+}
+
+/* One program spoils the whole object: load each alone, and mark those that fail. */
+static int find_refused(struct loader *l, enum object_id o)
+{
+	int refused = 0;
+
+	for (int i = 0; i < NSLOTS; i++) {
+		struct slot *s = &l->slots[i];
+		struct bpf_object *obj;
+		struct variant *v;
+		int err;
+
+		if (slot_rows[i].object != o || !s->chosen)
+			continue;
+		v = (struct variant *)s->chosen;
+		err = load_object(l, o, v->program, &obj);
+		if (!err) {
+			bpf_object__close(obj);
+			continue;
+		}
+		v->refused = true;
+		snprintf(v->why, sizeof(v->why), "%.60s: %.50s", strerror(-err), libbpf_said);
+		log_warn("slot %s: the kernel does not load %s: %s", slot_rows[i].name, v->program, v->why);
+		refused++;
+		choose(l, i);
+	}
+	return refused;
+}
+
+static void detach_slot(struct loader *l, int i)
+{
+	struct slot *s = &l->slots[i];
+
+	if (!s->link)
+		return;
+	if (s->by_tracefs)
+		kretprobe_detach(s->link, slot_rows[i].name);
+	else
+		bpf_link__destroy(s->link);
+	s->link = NULL;
+	s->state = SLOT_ABSENT;
+}
+
+/* Nobody will see the end of what is in flight now; a free slot must not look like a stuck pin. */
+static void abandon_spans(struct loader *l)
+{
+	for (int i = 0; l->spans && i < WIRE_SPANS; i++) {
+		if (!l->spans[i].tid)
+			continue;
+		l->spans[i].id = 0;
+		__atomic_store_n(&l->spans[i].tid, 0, __ATOMIC_RELEASE);
+		l->spans_abandoned++;
+	}
+}
+
+/* A begin goes before its end. The table has ends first. */
+static void detach_object(struct loader *l, enum object_id o)
+{
+	if (!l->objects[o].obj)
+		return;
+	for (int i = NSLOTS - 1; i >= 0; i--)
+		if (slot_rows[i].object == o)
+			detach_slot(l, i);
+	if (o == OBJECT_registration)
+		abandon_spans(l);
+	bpf_object__close(l->objects[o].obj);
+	l->objects[o].obj = NULL;
+	l->objects[o].stale = false;
+}
+
+/* (Re)loads an object whose programs or whose module changed. */
+static void refresh_object(struct loader *l, enum object_id o)
+{
+	struct object *ob = &l->objects[o];
+	const char *need = object_rows[o].btf_module;
+	uint64_t generation = *need ? kfacts_module_generation(need) : 1;
+	bool wanted = false;
+	int err;
+
+	for (int i = 0; i < NSLOTS; i++)
+		wanted |= slot_rows[i].object == o && l->slots[i].chosen;
+	if (ob->obj && (ob->generation != generation || ob->stale))
+		detach_object(l, o);
+	if (ob->obj || !generation || !wanted)
+		return;
+	err = load_object(l, o, NULL, &ob->obj);
+	for (int tries = 0; err && tries < VARIANTS_MAX && find_refused(l, o); tries++)
+		err = load_object(l, o, NULL, &ob->obj);
+	if (err)
+		log_warn("BPF object %s does not load: %s (%s)", object_rows[o].name, strerror(-err), libbpf_said);
+	ob->generation = generation;
+}
+
+/* --- attach ------------------------------------------------------------------- */
+
+static int attach_link(struct slot *s, const char *name, const struct bpf_program *prog)
+{
+	const struct variant *v = s->chosen;
+	int err;
+
+	s->by_tracefs = false;
+	if (v->kind == ATTACH_KRETPROBE) {
+		err = kretprobe_attach(&s->link, prog, name, s->module, v->target);
+		if (!err) {
+			s->by_tracefs = true;
+			return 0;
+		}
+		log_debug("slot %s: no tracefs probe (%s), using a perf one with fewer instances", name,
+			  strerror(-err));
+		s->link = bpf_program__attach_kprobe(prog, true, v->target);
+	} else if (v->kind == ATTACH_KPROBE) {
+		s->link = bpf_program__attach_kprobe(prog, false, v->target);
+	} else {
+		s->link = bpf_program__attach(prog);
+	}
+	err = (int)libbpf_get_error(s->link);
+	if (err)
+		s->link = NULL;
+	return err;
+}
+
+static void attach_slot(struct loader *l, int i)
+{
+	struct slot *s = &l->slots[i];
+	struct object *ob = &l->objects[slot_rows[i].object];
+	const char *needs = slot_rows[i].needs;
+	struct bpf_program *prog;
+	struct variant *v;
+	int err;
+
+	if (s->link || !s->chosen || !ob->obj)
+		return;
+	if (*needs && !l->slots[slot_index(needs)].link) {
+		s->state = SLOT_ATTACH_FAILED;
+		snprintf(s->reason, sizeof(s->reason), "slot %s is not attached, and without it this one must not be", needs);
+		return;
+	}
+	v = (struct variant *)s->chosen;
+	prog = bpf_object__find_program_by_name(ob->obj, v->program);
+	if (!prog || bpf_program__fd(prog) < 0) {
+		ob->stale = true; /* chosen after the object was loaded */
+		return;
+	}
+	err = attach_link(s, slot_rows[i].name, prog);
+	if (!err) {
+		s->state = SLOT_ATTACHED;
+		s->generation = *s->module ? kfacts_module_generation(s->module) : 0;
+		s->reason[0] = '\0';
+		return;
+	}
+	s->state = SLOT_ATTACH_FAILED;
+	snprintf(s->reason, sizeof(s->reason), "%s on %s: %.60s", v->how, v->target, strerror(-err));
+	log_warn("slot %s: cannot attach %s", slot_rows[i].name, s->reason);
+	/* With kallsyms unreadable absence shows only here, and a module may come: keep trying. */
+	if (err == -ENOENT)
+		return;
+	v->refused = true;
+	snprintf(v->why, sizeof(v->why), "attach: %.100s", strerror(-err));
+	choose(l, i);
+	ob->stale = s->chosen != NULL;
+}
+
+/* Changes when any module comes, goes, or comes again: kernfs numbers every new directory anew. */
+static uint64_t modules_digest(void)
+{
+	DIR *dir = opendir("/sys/module");
+	uint64_t digest = 1;
+	struct dirent *d;
+
+	if (!dir)
+		return 0;
+	while ((d = readdir(dir)))
+		digest += d->d_ino * 0x9e3779b97f4a7c15ULL; /* order does not matter, each entry does */
+	closedir(dir);
+	return digest;
+}
+
+/* Slots whose module went, or came again under the same name, hold dead links. */
+static void drop_dead(struct loader *l)
+{
+	for (int i = NSLOTS - 1; i >= 0; i--) {
+		struct slot *s = &l->slots[i];
+
+		if (s->link && s->module[0] && s->generation != kfacts_module_generation(s->module))
+			detach_slot(l, i);
+	}
+}
+
+static bool stale_objects(const struct loader *l)
+{
+	for (int o = 0; o < NOBJECTS; o++)
+		if (l->objects[o].stale)
+			return true;
+	return false;
+}
+
+int loader_attach(struct loader *l)
+{
+	uint64_t digest = modules_digest();
+	enum slot_state before[NSLOTS];
+	int changed = 0;
+
+	if (l->modules_seen == digest && digest)
+		return 0;
+	l->modules_seen = digest;
+	for (int i = 0; i < NSLOTS; i++)
+		before[i] = l->slots[i].state;
+	drop_dead(l);
+	kfacts_refresh(l->kf);
+	for (int round = 0; round < VARIANTS_MAX; round++) {
+		for (int i = 0; i < NSLOTS; i++)
+			if (!l->slots[i].link)
+				choose(l, i);
+		for (int o = 0; o < NOBJECTS; o++)
+			refresh_object(l, (enum object_id)o);
+		for (int i = 0; i < NSLOTS; i++)
+			attach_slot(l, i);
+		if (!stale_objects(l))
+			break;
+	}
+	for (int i = 0; i < NSLOTS; i++)
+		changed += before[i] != l->slots[i].state;
+	return changed;
+}
+
+void loader_detach(struct loader *l)
+{
+	for (int o = 0; o < NOBJECTS; o++)
+		detach_object(l, (enum object_id)o);
+}
+
+void loader_free(struct loader *l)
+{
+	if (!l)
+		return;
+	loader_detach(l);
+	if (l->spans)
+		munmap(l->spans, sizeof(struct wire_span) * WIRE_SPANS);
+	bpf_object__close(l->maps);
+	free(l->percpu);
+	free(l);
+}

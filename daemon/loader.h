@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Loads the BPF objects and attaches the slots of slots.def: for each slot the
+ * first variant that the running kernel can carry, decided by BTF and kallsyms
+ * and confirmed by load and attach. One slot failing never stops the others.
+ */
+#ifndef PINWHY_LOADER_H
+#define PINWHY_LOADER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "identity.h"
+#include "kfacts.h"
+#include "wire.h"
+
+enum slot_state {
+	SLOT_ABSENT,		/* no variant fits this kernel, or its module is not loaded */
+	SLOT_DISABLED,		/* by configuration, or on demand and not asked for */
+	SLOT_LOAD_FAILED,
+	SLOT_ATTACH_FAILED,
+	SLOT_ATTACHED,
+	SLOT_ACTIVE,		/* attached and has fired */
+};
+const char *slot_state_name(enum slot_state s);
+
+/* [hooks] NAME = auto | always | never */
+enum hook_mode { HOOK_AUTO, HOOK_ALWAYS, HOOK_NEVER };
+
+struct slot_status {
+	const char *name;	/* row of slots.def */
+	const char *object;
+	const char *rate;	/* cold, rare, hot */
+	const char *purpose;
+	bool on_demand;
+	bool expected;		/* its absence, with its module loaded, degrades the node */
+	enum slot_state state;
+	char module[32];	/* where the target lives, "" = vmlinux or not known */
+	char variant[24];	/* "kprobe", "fentry", ... of the one chosen */
+	char target[64];	/* function or tracepoint */
+	char reason[160];	/* why it is not attached */
+	uint64_t runs;		/* program run count; 0 while kernel.bpf_stats_enabled is 0 */
+	uint64_t missed;	/* recursion_misses, plus return probes without a free instance */
+};
+
+struct loader;
+
+struct loader_opts {
+	const enum hook_mode *modes;	/* one per row of slots.def; NULL = all auto */
+	uint32_t ring_bytes;		/* power of two, multiple of the page size */
+	const char *avoid;		/* comma-separated variants not to use ("fentry,fexit"), or NULL */
+};
+
+/*
+ * Makes the maps and finds out which programs there are; attaches nothing. -EPERM
+ * when the kernel refuses BPF, else the errno of what failed. On failure *ret_why is a
+ * sentence for the operator with cause and remedy (static storage). `kf` is kept.
+ */
+int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts,
+		const char **ret_why);
+/*
+ * Attaches every slot that can be and is not; detaches those whose module has gone.
+ * Cheap when nothing changed: call it at every hint and now and then. Returns the
+ * number of slots whose state changed.
+ */
+int loader_attach(struct loader *l);
+/* Detaches all slots; maps stay, so that what is in the ring can still be read. */
+void loader_detach(struct loader *l);
+void loader_free(struct loader *l);
+
+uint32_t loader_nslots(void);
+const char *loader_slot_name(uint32_t i);
+void loader_status(const struct loader *l, uint32_t slot, struct slot_status *ret_status);
+/* False, with a sentence, when something takes the ground from under attached slots
+ * (kprobes switched off at run time). */
+bool loader_healthy(const struct loader *l, const char **ret_why);
+/* Fills the fn_* and *_watched fields of `id` from what is attached now. */
+void loader_identity(const struct loader *l, struct identity *id);
+/* Settings the programs run with, and what the kernel told of itself. */
+const struct wire_cfg *loader_cfg(const struct loader *l);
+bool loader_placement_known(const struct loader *l, const char **ret_why);
+
+int loader_ring_fd(const struct loader *l);	/* the events map */
+int loader_counters(const struct loader *l, struct loss *ret_loss);	/* sums over CPUs */
+struct wire_span *loader_spans(const struct loader *l);	/* WIRE_SPANS of them, mapped read-write */
+uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus);	/* kernel memory of the maps with ncpus */
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside of the loader: shared by loader.c, which changes it, and loader_status.c, which tells of it. */
+#ifndef PINWHY_LOADER_STATE_H
+#define PINWHY_LOADER_STATE_H
+
+#include "loader.h"
+#include "slots.h"
+
+struct bpf_link;
+struct bpf_object;
+
+struct slot {
+	struct variant variants[VARIANTS_MAX];
+	uint32_t nvariants;
+	const struct variant *chosen;	/* fits this kernel now; NULL = none */
+	struct bpf_link *link;
+	bool by_tracefs;		/* the link belongs to kretprobe.h */
+	uint64_t generation;		/* of the module when attached */
+	char module[32];		/* of the chosen target */
+	enum slot_state state;
+	char reason[160];
+};
+
+struct object {
+	struct bpf_object *obj;		/* loaded, or NULL */
+	uint64_t generation;		/* of its BTF module when loaded */
+	bool stale;			/* a variant was refused: load again with the next */
+};
+
+struct loader {
+	struct kfacts *kf;
+	struct wire_cfg cfg;
+	struct bpf_object *maps;
+	struct object objects[NOBJECTS];
+	struct slot slots[NSLOTS];
+	enum hook_mode modes[NSLOTS];
+	char avoid[128];
+	struct wire_span *spans;
+	struct wire_counters *percpu;	/* scratch for loader_counters(), one per possible CPU */
+	uint64_t modules_seen;		/* modules_digest() at the last look */
+	uint64_t spans_abandoned;	/* in flight when their hooks were taken away */
+};
+
+#endif

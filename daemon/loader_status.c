@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kretprobe.h"
+#include "loader_state.h"
+
+const char *slot_state_name(enum slot_state s)
+{
+	static const char *const names[] = {
+		[SLOT_ABSENT] = "absent",	  [SLOT_DISABLED] = "disabled",
+		[SLOT_LOAD_FAILED] = "load_failed", [SLOT_ATTACH_FAILED] = "attach_failed",
+		[SLOT_ATTACHED] = "attached",	  [SLOT_ACTIVE] = "active",
+	};
+
+	return names[s];
+}
+
+uint32_t loader_nslots(void)
+{
+	return NSLOTS;
+}
+
+const char *loader_slot_name(uint32_t i)
+{
+	return slot_rows[i].name;
+}
+
+void loader_status(const struct loader *l, uint32_t slot, struct slot_status *ret_status)
+{
+	const struct slot_row *row = &slot_rows[slot];
+	const struct slot *s = &l->slots[slot];
+	const struct variant *v = s->chosen ? s->chosen : &s->variants[0];
+	const struct object *ob = &l->objects[row->object];
+	struct slot_status st = {
+		.name = row->name, .object = object_rows[row->object].name, .rate = row->rate,
+		.purpose = row->purpose, .on_demand = row->on_demand, .expected = row->expected, .state = s->state,
+	};
+	struct bpf_program *prog = ob->obj ? bpf_object__find_program_by_name(ob->obj, v->program) : NULL;
+	struct bpf_prog_info info = {};
+	uint32_t len = sizeof(info);
+
+	snprintf(st.module, sizeof(st.module), "%s", s->module);
+	snprintf(st.variant, sizeof(st.variant), "%s", s->chosen ? v->how : "");
+	snprintf(st.target, sizeof(st.target), "%s", v->target);
+	snprintf(st.reason, sizeof(st.reason), "%s", s->reason);
+	if (s->link && prog && !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len)) {
+		st.runs = info.run_cnt;
+		st.missed = info.recursion_misses;
+	}
+	if (s->link && s->by_tracefs) {
+		uint64_t hits = 0, missed = 0;
+
+		kretprobe_counts(row->name, &hits, &missed);
+		st.runs = st.runs ? st.runs : hits;
+		st.missed += missed;
+	}
+	if (s->state == SLOT_ATTACHED && st.runs)
+		st.state = SLOT_ACTIVE;
+	*ret_status = st;
+}
+
+bool loader_healthy(const struct loader *l, const char **ret_why)
+{
+	FILE *f = fopen("/sys/kernel/debug/kprobes/enabled", "re");
+	int on = f ? fgetc(f) : '1';
+	bool kprobes = false;
+
+	if (f)
+		fclose(f);
+	for (int i = 0; i < NSLOTS; i++)
+		kprobes |= l->slots[i].link && (l->slots[i].chosen->kind == ATTACH_KPROBE ||
+						l->slots[i].chosen->kind == ATTACH_KRETPROBE);
+	if (on != '0' || !kprobes)
+		return true;
+	*ret_why = "kprobes are switched off (/sys/kernel/debug/kprobes/enabled is 0): registrations are not seen; "
+		   "write 1 there to see them again";
+	return false;
+}
+
+/* What a person calls the function behind a tracepoint. */
+static const char *function_name(const struct slot_row *row, const struct variant *v)
+{
+	return row->fn == WIRE_FN_MIGRATE ? "migrate_pages" : v->target;
+}
+
+void loader_identity(const struct loader *l, struct identity *id)
+{
+	kfacts_names(l->kf, id);
+	memset(id->fn_watched, 0, sizeof(id->fn_watched));
+	for (int i = 0; i < NSLOTS; i++) {
+		const struct slot *s = &l->slots[i];
+		enum wire_fn fn = slot_rows[i].fn;
+
+		if (fn == WIRE_FN_NONE || !s->nvariants)
+			continue;
+		snprintf(id->fn_name[fn], sizeof(id->fn_name[fn]), "%s",
+			 function_name(&slot_rows[i], s->chosen ? s->chosen : &s->variants[0]));
+		snprintf(id->fn_module[fn], sizeof(id->fn_module[fn]), "%s", s->module);
+		id->fn_watched[fn] = s->link != NULL;
+	}
+	id->putback_watched = l->slots[SLOT_ID_putback].link != NULL;
+	id->target_watched = l->slots[SLOT_ID_migrate_target].link != NULL;
+}
+
+const struct wire_cfg *loader_cfg(const struct loader *l)
+{
+	return &l->cfg;
+}
+
+bool loader_placement_known(const struct loader *l, const char **ret_why)
+{
+	struct wire_calibration cal = {};
+	uint32_t zero = 0;
+
+	if (kfacts_addresses_hidden(l->kf))
+		*ret_why = "/proc/kallsyms shows no addresses (kernel.kptr_restrict with no CAP_SYSLOG): zone and "
+			   "pageblock of pages cannot be read; set kernel.kptr_restrict=1 or give CAP_SYSLOG";
+	else if (!l->cfg.addr_mem_section)
+		*ret_why = "/proc/kallsyms has no mem_section (CONFIG_KALLSYMS_ALL off, or no sparse memory): zone and "
+			   "pageblock of pages cannot be read";
+	else if (bpf_map_lookup_elem(bpf_map__fd(bpf_object__find_map_by_name(l->maps, "calibration")), &zero, &cal) ||
+		 !cal.vmemmap)
+		*ret_why = "the kernel's memory map was not found where expected (vmemmap): zone and pageblock of "
+			   "pages cannot be read";
+	else
+		return true;
+	return false;
+}
+
+int loader_ring_fd(const struct loader *l)
+{
+	return bpf_map__fd(bpf_object__find_map_by_name(l->maps, "events"));
+}
+
+struct wire_span *loader_spans(const struct loader *l)
+{
+	return l->spans;
+}
+
+/* Adds one CPU's counters into the sums. */
+static void add_counters(struct loss *sum, const struct wire_counters *c)
+{
+	for (int i = 0; i < WIRE_API_MAX; i++) {
+		sum->reg_ok += c->reg_ok[i];
+		sum->reg_failed += c->reg_failed[i];
+	}
+	for (int i = 0; i < WIRE_KIND_MAX; i++) {
+		sum->emitted[i] += c->emitted[i];
+		sum->dropped[i] += c->dropped[i];
+	}
+	sum->spans_overflow += c->spans_overflow;
+	sum->spans_missed_end += c->spans_missed_end;
+	sum->ends_without_span += c->ends_without_span;
+	sum->chain_overflow += c->chain_overflow;
+	sum->pin_flag_disagree += c->pin_flag_disagree;
+	sum->vma_lock_busy += c->vma_lock_busy;
+}
+
+int loader_counters(const struct loader *l, struct loss *ret_loss)
+{
+	int fd = bpf_map__fd(bpf_object__find_map_by_name(l->maps, "counters"));
+	int ncpus = libbpf_num_possible_cpus();
+	struct loss sum = { .spans_missed_end = l->spans_abandoned };
+	uint32_t zero = 0;
+
+	if (ncpus < 0)
+		return ncpus;
+	if (bpf_map_lookup_elem(fd, &zero, l->percpu))
+		return -errno;
+	for (int i = 0; i < ncpus; i++)
+		add_counters(&sum, &l->percpu[i]);
+	*ret_loss = sum;
+	return 0;
+}
+
+uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus)
+{
+	uint64_t sum = 0;
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, l->maps) {
+		uint64_t value = (bpf_map__value_size(map) + 7ULL) & ~7ULL;
+		uint64_t entries = bpf_map__max_entries(map);
+
+		switch (bpf_map__type(map)) {
+		case BPF_MAP_TYPE_RINGBUF: /* data, consumer and producer page, header page */
+			sum += entries + 3ULL * (uint64_t)getpagesize();
+			break;
+		case BPF_MAP_TYPE_PERCPU_ARRAY:
+			sum += entries * value * ncpus;
+			break;
+		default:
+			sum += entries * value;
+		}
+	}
+	/* Each object has its own copy of the settings, a page at most. */
+	return sum + (uint64_t)NOBJECTS * (uint64_t)getpagesize();
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "slots.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Made by objects.S. */
+#define BYTES(name) extern const char bpf_##name##_start[], bpf_##name##_end[]
+
+BYTES(maps);
+#define OBJECT(name, btf_module) BYTES(name);
+#define SLOT(...)
+#include "slots.def"
+#undef OBJECT
+#undef SLOT
+
+const struct object_row maps_object = { "maps", "", bpf_maps_start, bpf_maps_end };
+
+const struct object_row object_rows[NOBJECTS] = {
+#define OBJECT(name, btf_module) { #name, btf_module, bpf_##name##_start, bpf_##name##_end },
+#define SLOT(...)
+#include "slots.def"
+#undef OBJECT
+#undef SLOT
+};
+
+#define AUTO false
+#define DEMAND true
+const struct slot_row slot_rows[NSLOTS] = {
+#define OBJECT(...)
+#define SLOT(name, object, fn, by_default, expected, needs, rate, purpose) \
+	{ #name, OBJECT_##object, WIRE_FN_##fn, by_default, expected, needs, #rate, purpose },
+#include "slots.def"
+#undef OBJECT
+#undef SLOT
+};
+#undef AUTO
+#undef DEMAND
+
+int slot_index(const char *name)
+{
+	for (int i = 0; i < NSLOTS; i++)
+		if (!strcmp(slot_rows[i].name, name))
+			return i;
+	return -1;
+}
+
+static const struct {
+	const char *prefix;
+	enum attach_kind kind;
+} sections[] = {
+	{ "kprobe/", ATTACH_KPROBE },	  { "kretprobe/", ATTACH_KRETPROBE }, { "fentry/", ATTACH_TRAMPOLINE },
+	{ "fexit/", ATTACH_TRAMPOLINE }, { "tp/", ATTACH_TRACEPOINT },	      { "raw_tp/", ATTACH_TRACEPOINT },
+};
+
+int variant_parse(const char *program, const char *section, struct variant *ret_variant)
+{
+	const char *how = strstr(program, "__");
+	struct variant v = {};
+	char slot[48];
+
+	if (!how || (size_t)(how - program) >= sizeof(slot) || strlen(program) >= sizeof(v.program))
+		return -1;
+	snprintf(slot, sizeof(slot), "%.*s", (int)(how - program), program);
+	if (section[0] == '?')
+		section++;
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		size_t len = strlen(sections[i].prefix);
+
+		if (strncmp(section, sections[i].prefix, len))
+			continue;
+		v.kind = sections[i].kind;
+		snprintf(v.program, sizeof(v.program), "%s", program);
+		snprintf(v.how, sizeof(v.how), "%s", how + 2);
+		snprintf(v.target, sizeof(v.target), "%s", section + len);
+		*ret_variant = v;
+		return slot_index(slot);
+	}
+	return -1;
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "spans.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum inside { INSIDE, OUTSIDE, CANNOT_TELL };
+
+/* The functions a thread in a registration has on its stack. */
+static const enum wire_fn stack_fns[] = { WIRE_FN_UVERBS, WIRE_FN_UMEM };
+
+static bool names_registration(const char *line, const struct identity *id)
+{
+	for (size_t i = 0; i < sizeof(stack_fns) / sizeof(stack_fns[0]); i++) {
+		const char *fn = id->fn_name[stack_fns[i]];
+
+		if (fn[0] && strstr(line, fn))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * /proc/PID/task/TID/stack is empty, or stops early, for a thread that runs on a CPU at
+ * this moment; then nothing is known and the next scan asks again.
+ */
+static enum inside look_at_stack(const struct wire_span *s, const struct spans_opts *opts, const struct identity *id)
+{
+	char path[128], line[256];
+	unsigned int frames = 0;
+	bool inside = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%u/task/%u/stack", opts->proc, s->tgid, s->tid);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT || errno == ESRCH ? OUTSIDE : CANNOT_TELL;
+	errno = 0;
+	while (fgets(line, sizeof(line), f)) {
+		frames++;
+		inside |= names_registration(line, id);
+	}
+	if (ferror(f) && errno == ESRCH)
+		frames = 1; /* the thread ended while we read */
+	else if (ferror(f))
+		frames = 0;
+	fclose(f);
+	if (inside)
+		return INSIDE;
+	return frames ? OUTSIDE : CANNOT_TELL;
+}
+
+/* Copies a span that its owner may be writing; false when it ended or was reused meanwhile. */
+static bool snapshot(const struct wire_span *s, struct wire_span *ret_copy)
+{
+	uint64_t id = __atomic_load_n(&s->id, __ATOMIC_ACQUIRE);
+
+	if (!id || !__atomic_load_n(&s->tid, __ATOMIC_ACQUIRE))
+		return false;
+	memcpy(ret_copy, s, sizeof(*ret_copy));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return ret_copy->id == id && __atomic_load_n(&s->id, __ATOMIC_ACQUIRE) == id && ret_copy->tid;
+}
+
+static uint64_t threshold(const struct wire_span *s, const struct spans_opts *opts)
+{
+	return opts->after_ns + (uint64_t)((double)s->length / (1024.0 * 1024.0 * 1024.0) * (double)opts->per_gib_ns);
+}
+
+/* The end of this registration was missed: its slot must be usable again. */
+static void release(struct wire_span *s, const struct wire_span *copy)
+{
+	uint32_t tid = copy->tid;
+
+	if (__atomic_load_n(&s->id, __ATOMIC_ACQUIRE) != copy->id)
+		return;
+	s->id = 0;
+	__atomic_compare_exchange_n(&s->tid, &tid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* One old span: report it, free it, or wait. */
+static void old_span(struct wire_span *s, const struct wire_span *copy, uint64_t *outside, enum inside where,
+		     const char *verified, struct spans_state *state, span_fn fn, void *ctx)
+{
+	if (where == INSIDE) {
+		/* Before the report, so that an end right after it is not taken for a good one. */
+		__atomic_store_n(&s->reported_id, copy->id, __ATOMIC_RELEASE);
+		fn(ctx, copy, verified);
+	} else if (where == CANNOT_TELL) {
+		state->unverified++;
+	} else if (*outside != copy->id) {
+		*outside = copy->id; /* a stack read while the thread runs may lie: ask once more */
+	} else {
+		state->ended_unseen++;
+		release(s, copy);
+	}
+}
+
+void spans_scan(struct wire_span *spans, const struct spans_opts *opts, const struct identity *id,
+		uint64_t now_ns, struct spans_state *state, span_fn fn, void *ctx)
+{
+	state->in_flight = 0;
+	for (uint32_t i = 0; i < WIRE_SPANS; i++) {
+		const char *verified = "kernel stack of the thread";
+		struct wire_span copy;
+		enum inside where;
+
+		if (!__atomic_load_n(&spans[i].tid, __ATOMIC_RELAXED) || !snapshot(&spans[i], &copy))
+			continue;
+		state->in_flight++;
+		if (copy.reported_id == copy.id || now_ns < copy.start_ns ||
+		    now_ns - copy.start_ns < threshold(&copy, opts))
+			continue;
+		where = look_at_stack(&copy, opts, id);
+		if (where == CANNOT_TELL && copy.last_ns > copy.start_ns && now_ns < copy.last_ns + SPANS_FRESH_NS) {
+			where = INSIDE;
+			verified = "its hooks still fire";
+		}
+		old_span(&spans[i], &copy, &state->outside[i], where, verified, state, fn, ctx);
+	}
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The scan for registrations that stay in flight. Looks at the shared span table, never
+ * at the registering process beyond /proc: the agent does not wait for what it explains.
+ */
+#ifndef PINWHY_SPANS_H
+#define PINWHY_SPANS_H
+
+#include <stdint.h>
+
+#include "identity.h"
+#include "wire.h"
+
+struct spans_opts {
+	uint64_t after_ns;	/* a registration older than this is stuck, ... */
+	uint64_t per_gib_ns;	/* ... plus this much per GiB asked for */
+	const char *proc;	/* "/proc"; tests give a tree of their own */
+};
+
+/* Kept between scans by the caller; starts as zeroes. */
+struct spans_state {
+	uint64_t in_flight;	/* at the last scan */
+	uint64_t unverified;	/* old, but nothing told that the thread is still inside */
+	uint64_t ended_unseen;	/* thread gone or outside: its end was missed, slot freed */
+	uint64_t outside[WIRE_SPANS];	/* span id seen outside at the last scan */
+};
+
+#define SPANS_FRESH_NS 2000000000ULL
+
+/* `span` is a private copy; `verified` says how the thread was found to be inside. */
+typedef void (*span_fn)(void *ctx, const struct wire_span *span, const char *verified);
+
+/*
+ * Calls fn once per stuck registration, and marks it so that its end is reported too.
+ * A thread counts as inside when its kernel stack holds one of the registration's functions
+ * (`id` names them), or when a slow-path hook has fired within SPANS_FRESH_NS. One found outside in
+ * two scans running has ended unseen: its slot is freed and counted, never reported as stuck.
+ */
+void spans_scan(struct wire_span *spans, const struct spans_opts *opts, const struct identity *id,
+		uint64_t now_ns, struct spans_state *state, span_fn fn, void *ctx);
+
+#endif
