@@ -50,6 +50,17 @@ static __always_inline int gup_longterm_enter(__u64 start, __u64 nr_pages, __u32
 	s->passes = 0;
 	s->no_target = 0;
 	s->folios_seen = 0;
+	s->folios_sent = 0;
+	s->folios_dropped = 0;
+	/*
+	 * A slow path that failed behind pages pinned by the fast path told its caller only how many
+	 * there were; the caller is now asking again from there. What counts is this call.
+	 */
+	s->nchain = 0;
+	s->migrate_moved = 0;
+	s->migrate_failed = 0;
+	s->fault_vma_state = WIRE_FAULT_VMA_UNKNOWN;
+	s->have &= ~(WIRE_HAVE_MIGRATE | WIRE_HAVE_FAULT_VMA);
 	s->stage = WIRE_STAGE_PIN;
 	s->last_ns = bpf_ktime_get_ns();
 	return 0;
@@ -71,8 +82,8 @@ static __always_inline int gup_longterm_exit(__s64 result)
 	chain_push(s, WIRE_FN_GUP_LONGTERM, result);
 	/* The slow path returns an error only when its first page failed, so this is the address. */
 	err = vma_lookup(s->gup_start, &vma);
-	if (err == -EBUSY)
-		return 0;
+	if (err && err != -ENOENT)
+		return 0; /* not an answer */
 	if (!err)
 		s->fault_vma = vma;
 	s->fault_vma_state = err ? WIRE_FAULT_VMA_HOLE : WIRE_FAULT_VMA_COVERED;
@@ -180,6 +191,9 @@ static __always_inline bool folio_address(struct wire_folio *out, const struct w
 	__u64 found = 0;
 	int fits = 0;
 
+	/* The index of a KSM folio is that of one of its users, and not ours to place. */
+	if (out->flags & (WIRE_FOLIO_KSM | WIRE_FOLIO_UNMOVABLE_OPS))
+		return false;
 	if ((out->flags & WIRE_FOLIO_HUGETLB) && cfg.hugetlb_index_huge)
 		index <<= out->order;
 	for (__u32 i = 0; i < WIRE_VMAS_MAX; i++) {
@@ -234,6 +248,7 @@ static long putback_one(__u32 i, void *ctx)
 		__u64 flags = folio_page_flags(f);
 
 		e->ordinal = i;
+		e->gup_call = s->gup_calls;
 		e->order = folio_order_of(f, flags);
 		folio_placement(e, f, flags);
 		folio_counts(e, f, flags);

@@ -27,7 +27,10 @@ struct identity {
 	char agent_version[32];
 	uint32_t page_size;	/* bytes; a power of two */
 	uint64_t suspended_ns;	/* CLOCK_BOOTTIME - CLOCK_MONOTONIC: dates a process's start */
-	uint32_t foll_longterm, foll_pin, foll_write, foll_get, foll_force;	/* 0 = flag unknown */
+	/* GUP flags as this kernel numbers them; 0 = it has none of that name. */
+#define FOLL(field, name, define) uint32_t foll_##field;
+#include "foll.def"
+#undef FOLL
 	struct enum_names zones;	/* "DMA32", "Normal", "Movable" */
 	struct enum_names migratetypes;	/* "Unmovable", "CMA", "Isolate" */
 	struct enum_names migrate_reasons;	/* "longterm_pin" */

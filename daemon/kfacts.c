@@ -164,30 +164,6 @@ uint64_t kfacts_module_generation(const char *module)
 
 /* --- BTF ---------------------------------------------------------------------- */
 
-/* Value of an enumerator of any enum, anonymous ones too (FOLL_*). */
-static bool enumerator(const struct btf *btf, const char *name, int64_t *ret_value)
-{
-	uint32_t n = btf__type_cnt(btf);
-
-	for (uint32_t id = 1; id < n; id++) {
-		const struct btf_type *t = btf__type_by_id(btf, id);
-		const struct btf_enum *e;
-
-		if (!btf_is_enum(t))
-			continue;
-		e = btf_enum(t);
-		for (int i = 0; i < btf_vlen(t); i++) {
-			const char *s = btf__name_by_offset(btf, e[i].name_off);
-
-			if (s && !strcmp(s, name)) {
-				*ret_value = e[i].val;
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
 /* Enumerator of a named enum; -1 when there is none. */
 static int64_t enum_value(const struct btf *btf, const char *enum_name, const char *name)
 {
@@ -288,28 +264,54 @@ static uint32_t pageblock_order(const struct btf *btf, uint32_t page_shift)
 	return orders && order > orders - 1 ? orders - 1 : order;
 }
 
-/* Values of gup flags: enumerators since the headers moved them to an enum, #defines before
- * (include/linux/mm.h of 5.10 and 6.1). */
 static const struct {
 	const char *name;
-	uint32_t old;
+	uint32_t define;
 	size_t offset;
 } foll_flags[] = {
-	{ "FOLL_LONGTERM", 0x10000, offsetof(struct identity, foll_longterm) },
-	{ "FOLL_PIN", 0x40000, offsetof(struct identity, foll_pin) },
-	{ "FOLL_WRITE", 0x1, offsetof(struct identity, foll_write) },
-	{ "FOLL_GET", 0x4, offsetof(struct identity, foll_get) },
-	{ "FOLL_FORCE", 0x10, offsetof(struct identity, foll_force) },
+#define FOLL(field, name, define) { #name, define, offsetof(struct identity, foll_##field) },
+#include "foll.def"
+#undef FOLL
 };
+#define NFOLL (sizeof(foll_flags) / sizeof(foll_flags[0]))
 
+static uint32_t *foll_field(struct identity *id, size_t i)
+{
+	return (uint32_t *)((char *)id + foll_flags[i].offset);
+}
+
+/* The flags are in anonymous enums, so every enum is looked at. Returns how many were found. */
+static uint32_t foll_from_btf(const struct btf *btf, struct identity *id)
+{
+	uint32_t types = btf__type_cnt(btf), found = 0;
+
+	for (uint32_t t = 1; t < types; t++) {
+		const struct btf_type *type = btf__type_by_id(btf, t);
+		const struct btf_enum *e = btf_is_enum(type) ? btf_enum(type) : NULL;
+
+		for (int k = 0; e && k < btf_vlen(type); k++) {
+			const char *name = btf__name_by_offset(btf, e[k].name_off);
+
+			if (strncmp(name, "FOLL_", 5))
+				continue;
+			for (size_t i = 0; i < NFOLL; i++) {
+				if (strcmp(name, foll_flags[i].name))
+					continue;
+				*foll_field(id, i) = (uint32_t)e[k].val;
+				found++;
+			}
+		}
+	}
+	return found;
+}
+
+/* One or the other, never a mixture: an old value may mean another flag on a new kernel. */
 static void fill_foll(const struct btf *btf, struct identity *id)
 {
-	for (size_t i = 0; i < sizeof(foll_flags) / sizeof(foll_flags[0]); i++) {
-		int64_t v = foll_flags[i].old;
-
-		enumerator(btf, foll_flags[i].name, &v);
-		*(uint32_t *)((char *)id + foll_flags[i].offset) = (uint32_t)v;
-	}
+	if (foll_from_btf(btf, id))
+		return;
+	for (size_t i = 0; i < NFOLL; i++)
+		*foll_field(id, i) = foll_flags[i].define;
 }
 
 /* Widths of the fields in page->flags (include/linux/page-flags-layout.h), from what they must hold. */
@@ -409,11 +411,9 @@ void kfacts_names(const struct kfacts *kf, struct identity *id)
 	memcpy(id->kernel, n->kernel, sizeof(id->kernel));
 	memcpy(id->machine, n->machine, sizeof(id->machine));
 	id->page_size = n->page_size;
-	id->foll_longterm = n->foll_longterm;
-	id->foll_pin = n->foll_pin;
-	id->foll_write = n->foll_write;
-	id->foll_get = n->foll_get;
-	id->foll_force = n->foll_force;
+#define FOLL(field, name, define) id->foll_##field = n->foll_##field;
+#include "foll.def"
+#undef FOLL
 	id->zones = n->zones;
 	id->migratetypes = n->migratetypes;
 	id->migrate_reasons = n->migrate_reasons;

@@ -15,8 +15,7 @@
 #include "kretprobe.h"
 #include "log.h"
 
-/* The last complaint of libbpf, kept because it alone names the program and the reason. */
-static char libbpf_said[256];
+char libbpf_said[256];
 
 static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -140,41 +139,6 @@ static int calibrate(const struct loader *l)
 	return bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
 }
 
-static bool has_capability(int cap)
-{
-	unsigned long long caps = 0;
-	char line[256];
-	FILE *f = fopen("/proc/self/status", "re");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "CapEff: %llx", &caps) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return caps & (1ULL << cap);
-}
-
-/* Why the kernel said no to BPF, and what to do. Numbers: include/uapi/linux/capability.h. */
-static const char *refusal(int err)
-{
-	static char text[512];
-	bool admin = has_capability(21), perfmon = has_capability(38), bpf = has_capability(39);
-
-	if (err != -EPERM && err != -EACCES)
-		snprintf(text, sizeof(text), "loading BPF failed: %s (%s)", strerror(-err), libbpf_said);
-	else if (!admin && !(bpf && perfmon))
-		snprintf(text, sizeof(text),
-			 "the kernel refuses BPF: this process lacks CAP_BPF and CAP_PERFMON (and CAP_SYS_ADMIN, which "
-			 "module BTF needs); run it as root or give it those capabilities");
-	else
-		snprintf(text, sizeof(text),
-			 "the kernel refuses BPF although this process holds the capabilities: most likely kernel "
-			 "lockdown (cat /sys/kernel/security/lockdown), an LSM or seccomp policy of the container or "
-			 "sandbox, or a kernel built or patched to refuse tracing programs; ask whoever runs this "
-			 "machine, there is no setting of pinwhy for it");
-	return text;
-}
-
 int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts, const char **ret_why)
 {
 	struct loader *l = calloc(1, sizeof(*l));
@@ -212,7 +176,7 @@ int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct load
 	*ret_loader = l;
 	return 0;
 fail:
-	*ret_why = refusal(err);
+	*ret_why = loader_refusal(err);
 	loader_free(l);
 	return err;
 }
@@ -335,6 +299,8 @@ static int find_refused(struct loader *l, enum object_id o)
 			continue;
 		}
 		v->refused = true;
+		if (err == -EPERM || err == -EACCES)
+			l->refused = err;
 		snprintf(v->why, sizeof(v->why), "%.60s: %.50s", strerror(-err), libbpf_said);
 		log_warn("slot %s: the kernel does not load %s: %s", slot_rows[i].name, v->program, v->why);
 		refused++;
@@ -466,6 +432,8 @@ static void attach_slot(struct loader *l, int i)
 	}
 	s->state = SLOT_ATTACH_FAILED;
 	snprintf(s->reason, sizeof(s->reason), "%s on %s: %.60s", v->how, v->target, strerror(-err));
+	if (err == -EPERM || err == -EACCES)
+		l->refused = err;
 	log_warn("slot %s: cannot attach %s", slot_rows[i].name, s->reason);
 	/* With kallsyms unreadable absence shows only here, and a module may come: keep trying. */
 	if (err == -ENOENT)

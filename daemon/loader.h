@@ -71,6 +71,8 @@ void loader_free(struct loader *l);
 uint32_t loader_nslots(void);
 const char *loader_slot_name(uint32_t i);
 void loader_status(const struct loader *l, uint32_t slot, struct slot_status *ret_status);
+/* False, with a sentence on cause and remedy, when nothing is attached because the kernel refuses BPF. */
+bool loader_allowed(const struct loader *l, const char **ret_why);
 /* False, with a sentence, when something takes the ground from under attached slots
  * (kprobes switched off at run time). */
 bool loader_healthy(const struct loader *l, const char **ret_why);

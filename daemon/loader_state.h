@@ -38,7 +38,14 @@ struct loader {
 	struct wire_span *spans;
 	struct wire_counters *percpu;	/* scratch for loader_counters(), one per possible CPU */
 	uint64_t modules_seen;		/* modules_digest() at the last look */
+	int refused;			/* -EPERM or -EACCES of a program's load, 0 = none */
 	uint64_t spans_abandoned;	/* in flight when their hooks were taken away */
 };
+
+/* The last complaint of libbpf: it alone names the program and the reason. */
+extern char libbpf_said[256];
+
+/* Why the kernel said no to BPF, and what to do about it. Static storage. */
+const char *loader_refusal(int err);
 
 #endif

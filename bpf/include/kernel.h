@@ -33,6 +33,7 @@ typedef __u32 __wsum;
 #define true 1
 #define false 0
 
+#define ENOENT 2
 #define EFAULT 14
 #define EBUSY 16
 #define ENOMEM 12

@@ -54,7 +54,7 @@ static __always_inline void span_vmas(struct wire_span *s)
 			break;
 		err = vma_lookup(cursor, &vma);
 		if (err) {
-			if (err != -EBUSY)
+			if (err == -ENOENT)
 				s->have |= WIRE_HAVE_VMAS;
 			break;
 		}

@@ -134,7 +134,7 @@ struct wire_span {
 	__u32 no_target;	/* alloc_migration_target failures of the current section */
 	__u32 gup_calls;	/* slow-path pins entered */
 	__u32 in_longterm;	/* inside __gup_longterm_locked with FOLL_LONGTERM */
-	__u32 folios_seen;	/* folios that would not move, current section */
+	__u32 folios_seen;	/* folios that would not move, current section; likewise: */
 	__u32 folios_sent;
 	__u32 folios_dropped;	/* ring full */
 	__u32 fault_vma_state;	/* enum wire_fault_vma */
@@ -237,7 +237,7 @@ struct wire_folio {
 	__u32 flags;		/* enum wire_folio_flags */
 	__u32 have;		/* enum wire_have */
 	__u32 ordinal;		/* 0-based position among the folios that stayed */
-	__u32 pad;
+	__u32 gup_call;		/* slow-path pin it stayed in; only the registration's last one decided */
 	char area[WIRE_AREA_LEN];
 };
 
