@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Pages whose place forbids a long-term pin, and that could not be moved. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "diagnose.h"
+#include "names.h"
+#include "text.h"
+
+#define REFUSED_PLACES (WIRE_FOLIO_CMA | WIRE_FOLIO_ISOLATE | WIRE_FOLIO_MOVABLE_ZONE)
+
+void cause_longterm_migrate_blocked_by_ref(const struct incident *in, const struct identity *id,
+					   struct finding *ret);
+
+/* What the folios that stayed have in common. Folios in places that pins accept are not counted. */
+struct stay {
+	uint32_t known;		/* place and counts are known */
+	uint32_t blocked;	/* have surplus references */
+	uint32_t by_grade[GRADE_MAX];
+	uint32_t places;	/* WIRE_FOLIO_* places of the blocked ones, or of all when none is */
+	int64_t extra_max;
+	bool anon;
+	const struct wire_folio *first;	/* the one to name: blocked and fit for proof, else blocked */
+	bool first_clean;
+	bool hugetlb_only;	/* of those without surplus */
+};
+
+/*
+ * Folios for which a surplus reference is by itself a reason not to move. Other page cache, KSM,
+ * swap cache, folios under writeback and non-LRU pages have code of their own that may refuse.
+ */
+static bool clean(const struct wire_folio *f)
+{
+	const uint32_t doubtful = WIRE_FOLIO_KSM | WIRE_FOLIO_SWAPCACHE | WIRE_FOLIO_WRITEBACK |
+				  WIRE_FOLIO_UNMOVABLE_OPS;
+
+	/* A hugetlb folio is page cache of hugetlbfs, which has no code of its own in the way. */
+	if (!(f->flags & WIRE_FOLIO_HUGETLB) && (f->flags & WIRE_FOLIO_FILE))
+		return false;
+	return (f->flags & (WIRE_FOLIO_ANON | WIRE_FOLIO_SHMEM | WIRE_FOLIO_HUGETLB)) &&
+	       !(f->flags & doubtful);
+}
+
+static void add_blocked(struct stay *s, const struct wire_folio *f, const struct folio_refs *refs)
+{
+	if (s->blocked == 0)
+		s->places = 0;
+	s->blocked++;
+	s->places |= f->flags & REFUSED_PLACES;
+	s->by_grade[folio_grade(refs)]++;
+	s->anon |= !!(f->flags & WIRE_FOLIO_ANON);
+	if (refs->extra > s->extra_max)
+		s->extra_max = refs->extra;
+	if (!s->first || (!s->first_clean && clean(f))) {
+		s->first = f;
+		s->first_clean = clean(f);
+	}
+}
+
+static void look(const struct incident *in, struct stay *s)
+{
+	const uint32_t need = WIRE_HAVE_PLACEMENT | WIRE_HAVE_COUNTS;
+	uint32_t i;
+
+	memset(s, 0, sizeof(*s));
+	s->hugetlb_only = true;
+	for (i = 0; i < in->nfolios; i++) {
+		const struct wire_folio *f = &in->folios[i];
+		struct folio_refs refs = folio_refs(f);
+
+		if ((f->have & need) != need || !refs.known || !(f->flags & REFUSED_PLACES))
+			continue;
+		s->known++;
+		if (refs.extra > 0) {
+			add_blocked(s, f, &refs);
+			continue;
+		}
+		s->hugetlb_only &= !!(f->flags & WIRE_FOLIO_HUGETLB);
+		if (s->blocked == 0)
+			s->places |= f->flags & REFUSED_PLACES;
+	}
+}
+
+/* Was a page to move to refused? That stops migration whatever the references are. */
+static bool no_target(const struct incident *in)
+{
+	const struct wire_chain *migrate = incident_chain(in, WIRE_FN_MIGRATE);
+
+	return in->end.no_target > 0 || incident_chain(in, WIRE_FN_MIGRATE_TARGET) ||
+	       (migrate && migrate->result < 0);
+}
+
+/* The number that excludes the cause. False: it is not excluded. */
+static bool excluded(const struct incident *in, const struct identity *id, const struct stay *s,
+		     struct finding *f)
+{
+	const struct wire_reg_end *e = &in->end;
+	int pin = incident_errno(in, WIRE_FN_GUP_LONGTERM);
+	int err = pin ? pin : (int)-e->result;
+
+	if (err != ENOMEM)
+		finding_because(f, "errno %sis %s: a page that cannot be moved gives ENOMEM",
+				pin ? "of the pin " : "", name_errno(err));
+	else if (!pin && id->fn_watched[WIRE_FN_GUP_LONGTERM] && e->nchain < WIRE_CHAIN_MAX)
+		finding_because(f, "no long-term pin failed (%u slow-path call%s)", e->gup_calls,
+				e->gup_calls == 1 ? "" : "s");
+	else if (pin && e->stage == WIRE_STAGE_PINNED)
+		finding_because(f, "the range was pinned in the end (%" PRIu64 " pages)", incident_pages(in, id));
+	else if (pin && (e->have & WIRE_HAVE_GUP) && e->gup_result >= 0)
+		finding_because(f, "the last slow-path pin succeeded (%" PRId64 " pages)",
+				(int64_t)e->gup_result);
+	else if (pin && id->fn_watched[WIRE_FN_MIGRATE] && id->putback_watched && e->passes == 0 &&
+		 e->folios_seen == 0 && !incident_chain(in, WIRE_FN_MIGRATE) && !no_target(in))
+		finding_because(f, "nothing had to be moved (0 migrations tried)");
+	else if (s->known > 0 && s->blocked == 0 && s->known == e->folios_seen && no_target(in))
+		finding_because(f, "0 of %u folios that stayed had a surplus reference; no page to move to was found (%u refused)",
+				s->known, e->no_target);
+	else if (s->known > 0 && s->blocked == 0 && s->known == e->folios_seen && s->hugetlb_only)
+		finding_because(f, "0 of %u hugetlb folios that stayed had a surplus reference", s->known);
+	else
+		return false;
+	f->kind = FINDING_RULED_OUT;
+	return true;
+}
+
+static const char *place_name(char buf[FINDING_TEXT], const struct wire_folio *f)
+{
+	struct text t;
+
+	text_init(&t, buf, FINDING_TEXT);
+	if (f->flags & WIRE_FOLIO_CMA)
+		text_add(&t, "a MIGRATE_CMA pageblock");
+	if ((f->flags & WIRE_FOLIO_CMA) && (f->have & WIRE_HAVE_AREA) && f->area[0])
+		text_add(&t, " of area \"%s\"", f->area);
+	if (f->flags & WIRE_FOLIO_MOVABLE_ZONE)
+		text_item(&t, "ZONE_MOVABLE");
+	if (f->flags & WIRE_FOLIO_ISOLATE)
+		text_item(&t, "a pageblock that is being isolated (MIGRATE_ISOLATE)");
+	return buf;
+}
+
+static const char *page_name(char buf[FINDING_TEXT], const struct wire_folio *f)
+{
+	struct text t;
+
+	text_init(&t, buf, FINDING_TEXT);
+	if (f->have & WIRE_HAVE_ADDRESS)
+		text_add(&t, "page %" PRIu64 " (0x%" PRIx64 ", ", (uint64_t)f->index_pages,
+			 (uint64_t)f->address);
+	else
+		text_add(&t, "a page (");
+	text_add(&t, "pfn 0x%" PRIx64 ", node %u", (uint64_t)f->pfn, f->node);
+	if (f->order)
+		text_add(&t, ", a folio of order %u", f->order);
+	text_add(&t, ")");
+	return buf;
+}
+
+static enum detail detail_of(uint32_t places)
+{
+	switch (places) {
+	case WIRE_FOLIO_CMA:
+		return DETAIL_in_cma;
+	case WIRE_FOLIO_MOVABLE_ZONE:
+		return DETAIL_in_movable_zone;
+	case WIRE_FOLIO_ISOLATE:
+		return DETAIL_in_isolated_block;
+	default:
+		return DETAIL_in_several_places;
+	}
+}
+
+static enum grade grade_of(const struct stay *s)
+{
+	enum grade g, found = GRADE_none;
+
+	for (g = GRADE_none + 1; g < GRADE_MAX; g++) {
+		if (s->by_grade[g] == 0)
+			continue;
+		if (found != GRADE_none)
+			return GRADE_mixed;
+		found = g;
+	}
+	return found;
+}
+
+static void tell_refs(const struct wire_folio *f, struct finding *ret)
+{
+	struct folio_refs r = folio_refs(f);
+	int64_t cache = f->expected - f->mapcount - 1;
+
+	finding_evidence(ret, "references: %" PRId64 " found, %" PRId64 " expected (%" PRId64 " of mappings, %" PRId64
+			 " of the page or swap cache, 1 of migration's own isolation) = %" PRId64 " too many",
+			 (int64_t)f->refcount, (int64_t)f->expected, (int64_t)f->mapcount, cache, r.extra);
+	if (r.counted && r.pins > 0)
+		finding_evidence(ret, "_pincount is %" PRId64 ": counted apart, not estimated; it counts pinned pages, not pinners%s",
+				 r.pins, r.others > 0 ? "; the rest are plain references" : "");
+	else if (r.counted)
+		finding_evidence(ret, "_pincount is 0: the surplus are plain references, not DMA pins");
+	else if (r.pins == 0)
+		finding_evidence(ret, "%" PRId64 " is less than one DMA pin counts for (pins count 1024 each): plain reference%s, not a DMA pin",
+				 r.extra, r.extra == 1 ? "" : "s");
+	else if (r.others == 0)
+		finding_evidence(ret, "%" PRId64 " too many counts like %" PRId64 " DMA pin%s; an estimate, since pins and plain references share one counter on a small folio",
+				 r.extra, r.pins, r.pins == 1 ? "" : "s");
+	else
+		finding_evidence(ret, "%" PRId64 " too many counts like %" PRId64 " DMA pin%s and %" PRId64 " plain reference%s, or like plain references alone: they share one counter on a small folio",
+				 r.extra, r.pins, r.pins == 1 ? "" : "s", r.others, r.others == 1 ? "" : "s");
+}
+
+static void tell_candidates(const struct stay *s, struct finding *ret)
+{
+	bool pins = s->by_grade[GRADE_pin_evident_owner_unseen] || s->by_grade[GRADE_pin_or_references];
+	bool plain = s->by_grade[GRADE_plain_reference] || s->by_grade[GRADE_pin_or_references];
+
+	if (pins) {
+		finding_candidate(ret, "a driver that pinned the page without FOLL_LONGTERM (GPU drivers do so for page-locked host memory)");
+		finding_candidate(ret, "direct I/O in flight, on kernels where it pins (6.12 does)");
+		finding_candidate(ret, "another long-term pin of the same page that is in progress");
+	}
+	if (plain) {
+		finding_candidate(ret, "pages given to a pipe by vmsplice or splice and not yet read from it");
+		finding_candidate(ret, "direct I/O in flight, on kernels where it takes plain references (6.1 does)");
+		if (s->anon)
+			finding_candidate(ret, "the swap cache, while the page enters or leaves it");
+		/* A batch holds one reference; a page can be in the LRU's and in mlock's. */
+		if (s->extra_max <= 2)
+			finding_candidate(ret, "a per-CPU LRU or mlock batch (transient: a retry passes)");
+	}
+}
+
+static void tell_holder_remedies(const struct stay *s, const struct identity *id, struct finding *ret)
+{
+	finding_remedy(ret, "register the memory before anything else pins it: while nobody holds the page, the long-term pin moves it by itself");
+	if (s->by_grade[GRADE_plain_reference] || s->by_grade[GRADE_pin_or_references])
+		finding_remedy(ret, "if the holder is a pipe or an I/O in flight: retry after the pipe was read or the I/O has completed");
+	if (!s->by_grade[GRADE_pin_evident_owner_unseen] && !s->by_grade[GRADE_pin_or_references])
+		return;
+	if (strcmp(id->machine, "x86_64") == 0)
+		finding_remedy(ret, "if the holder is NVIDIA's driver on x86_64: from 535.171.04 in the 535 series, and from 550.67, its pin is long-term and moves the page first");
+	else if (strcmp(id->machine, "aarch64") == 0)
+		finding_remedy(ret, "if the holder is NVIDIA's driver on arm64: no release read so far (to 595.45.04) pins long-term there; only the order of the pins or the place of the memory can help");
+}
+
+static void tell_place_remedies(const struct stay *s, struct finding *ret)
+{
+	const struct wire_folio *f = s->first;
+	bool named = f && (f->have & WIRE_HAVE_AREA) && f->area[0];
+
+	if ((s->places & WIRE_FOLIO_CMA) && named && strncmp(f->area, "hugetlb", 7) == 0)
+		finding_remedy(ret, "boot with hugetlb_cma=0, if this node allocates no gigantic (1 GiB) pages at run time");
+	else if ((s->places & WIRE_FOLIO_CMA) && named)
+		finding_remedy(ret, "shrink or drop the CMA area \"%s\" (cma= on the kernel command line, or the driver or device tree that reserves it), if nothing on this node needs contiguous memory from it",
+			       f->area);
+	else if (s->places & WIRE_FOLIO_CMA)
+		finding_remedy(ret, "find what reserves the CMA area (cma= and hugetlb_cma= on /proc/cmdline, the kernel log's \"cma: Reserved\" lines), and drop it if this node does not need it");
+	if (s->places & WIRE_FOLIO_MOVABLE_ZONE)
+		finding_remedy(ret, "on nodes that register memory keep ZONE_MOVABLE small or empty: movablecore= or kernelcore= on the kernel command line, and hot-added memory online as online_kernel, not online_movable");
+	if (s->places & WIRE_FOLIO_ISOLATE)
+		finding_remedy(ret, "the block is being emptied (memory hot-remove or a contiguous allocation): retry when that has ended");
+}
+
+/* What keeps a fitting incident from being proof; each reason becomes a line. True: none. */
+static bool tell_doubts(const struct incident *in, const struct identity *id, const struct stay *s,
+			struct finding *ret)
+{
+	const struct wire_reg_end *e = &in->end;
+	uint32_t before = ret->nevidence + ret->nmissing;
+
+	if (s->blocked && !s->first_clean)
+		finding_evidence(ret, "not proven: the folio is of a kind (file page cache, swap cache, KSM, writeback) whose own code can refuse to move as well");
+	if (no_target(in))
+		finding_evidence(ret, "not proven: a page to move to was refused too (%u times), which fails the migration by itself",
+				 e->no_target);
+	else if (!id->target_watched)
+		finding_missing(ret, "failures to find a migration target", "%s is not hooked",
+				name_fn(id, WIRE_FN_MIGRATE_TARGET));
+	if (!(e->have & WIRE_HAVE_GUP) || !id->foll_longterm || !(e->gup_flags & id->foll_longterm))
+		finding_missing(ret, "pin.foll_longterm", "the flags of the failing pin were not read");
+	if (e->result != -ENOMEM)
+		finding_evidence(ret, "not proven: the call ended with %s, not with the ENOMEM of the pin",
+				 name_errno((int)-e->result));
+	return ret->nevidence + ret->nmissing == before;
+}
+
+static void tell_migration(const struct incident *in, const struct identity *id, struct finding *ret)
+{
+	const struct wire_reg_end *e = &in->end;
+	const struct wire_chain *m = incident_chain(in, WIRE_FN_MIGRATE);
+	const char *reason = name_enum(&id->migrate_reasons, e->migrate_reason);
+
+	if (m && m->result > 0)
+		finding_evidence(ret, "%s left %" PRId64 " folio%s behind%s%s%s", name_fn(id, WIRE_FN_MIGRATE),
+				 (int64_t)m->result, m->result == 1 ? "" : "s", *reason ? " (reason " : "",
+				 reason, *reason ? ")" : "");
+	else
+		finding_evidence(ret, "%u folio%s stayed behind after migration", e->folios_seen,
+				 e->folios_seen == 1 ? "" : "s");
+	finding_evidence(ret, "%s = -ENOMEM%s", name_fn(id, WIRE_FN_GUP_LONGTERM),
+			 (e->gup_flags & id->foll_longterm) ? " with FOLL_LONGTERM" : "");
+}
+
+static void tell_blocked(const struct incident *in, const struct identity *id, const struct stay *s,
+			 struct finding *ret)
+{
+	char page[FINDING_TEXT], place[FINDING_TEXT];
+	const struct wire_folio *f = s->first;
+
+	ret->detail = detail_of(s->places);
+	ret->grade = grade_of(s);
+	page_name(page, f);
+	place_name(place, f);
+	finding_summary(ret, "%s lies in %s and must move before a long-term pin; it did not: %" PRId64 " references where %" PRId64 " were expected",
+			page, place, (int64_t)f->refcount, (int64_t)f->expected);
+	finding_evidence(ret, "%s lies in %s%s%s", page, place,
+			 *name_enum(&id->zones, f->zone) ? ", zone " : "", name_enum(&id->zones, f->zone));
+	tell_refs(f, ret);
+	if (s->known > 1)
+		finding_evidence(ret, "of %u folios that stayed, %u were read; %u have surplus references: %u plain, %u counting like DMA pins, %u that may be either",
+				 in->end.folios_seen, s->known, s->blocked,
+				 s->by_grade[GRADE_plain_reference],
+				 s->by_grade[GRADE_pin_evident_owner_unseen],
+				 s->by_grade[GRADE_pin_or_references]);
+	tell_migration(in, id, ret);
+	tell_candidates(s, ret);
+	tell_holder_remedies(s, id, ret);
+	tell_place_remedies(s, ret);
+}
+
+static void tell_gone(const struct incident *in, const struct identity *id, const struct stay *s,
+		      struct finding *ret)
+{
+	ret->detail = DETAIL_reference_gone;
+	finding_summary(ret, "%u folio%s had to move before a long-term pin and did not, but nothing held %s any more when looked at",
+			s->known, s->known == 1 ? "" : "s", s->known == 1 ? "it" : "them");
+	finding_evidence(ret, "0 of %u folios that stayed had a surplus reference after the migration had failed",
+			 s->known);
+	tell_migration(in, id, ret);
+	finding_missing(ret, "first_pin", "the reference was gone when the folios were looked at, just after migration gave up");
+	finding_remedy(ret, "retry: the holder was transient (a per-CPU batch, an I/O that ended, another pin in progress)");
+	tell_place_remedies(s, ret);
+}
+
+void cause_longterm_migrate_blocked_by_ref(const struct incident *in, const struct identity *id,
+					   struct finding *ret)
+{
+	bool sure;
+	struct stay s;
+
+	look(in, &s);
+	if (excluded(in, id, &s, ret))
+		return;
+	/* More folios than this attempt left: they belong to another one. */
+	if (incident_errno(in, WIRE_FN_GUP_LONGTERM) != ENOMEM || s.known == 0 ||
+	    s.known > in->end.folios_seen)
+		return;
+	/* Without surplus it takes a watch on everything else to point at a reference at all. */
+	if (s.blocked == 0 && (s.hugetlb_only || s.known != in->end.folios_seen || no_target(in) ||
+			       !id->target_watched))
+		return;
+	if (s.blocked)
+		tell_blocked(in, id, &s, ret);
+	else
+		tell_gone(in, id, &s, ret);
+	sure = tell_doubts(in, id, &s, ret);
+	ret->kind = sure && s.blocked ? FINDING_PROVEN : FINDING_LIKELY;
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* pinwhy explain: reports as a person reads them. */
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <json-c/json_object.h>
+#include <json-c/json_tokener.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "config.h"
+#include "explain.h"
+#include "text.h"
+
+#define REPORT_BYTES_MAX (4u << 20)
+#define REPORT_DEPTH_MAX 16
+
+static const char help[] =
+	"Usage: pinwhy explain [FILE|-] [--pid N] [--since T] [--id ID]\n"
+	"Prints reports as a person reads them. FILE holds one report or many, in JSON; - is standard\n"
+	"input. Without FILE: this node's latest report, from " CONFIG_REPORTS_SERVICE ".\n\n"
+	"      --pid N     only of this process\n"
+	"      --since T   only from T on: 90s, 10m, 2h, 3d, or a time in UTC, 2026-11-29T04:12:00Z\n"
+	"      --id ID     only this report; the beginning of its id is enough\n"
+	"  -h, --help      this text\n";
+
+struct wanted {
+	const char *id;
+	int64_t pid;		/* 0 = any */
+	char since[TEXT_TIME_LEN];	/* "" = any; compared as text */
+	bool last_only;
+};
+
+struct reading {
+	const struct wanted *wanted;
+	unsigned int width;
+	uint64_t printed, reports, skipped_lines;
+	bool torn;
+	struct json_object *last;	/* kept when only the last one is wanted */
+};
+
+static const char *member(struct json_object *report, const char *key)
+{
+	struct json_object *v;
+
+	if (!json_object_object_get_ex(report, key, &v) || !json_object_is_type(v, json_type_string))
+		return "";
+	return json_object_get_string(v);
+}
+
+static bool fits(const struct wanted *w, struct json_object *report)
+{
+	struct json_object *process, *pid;
+
+	if (w->id && strncmp(member(report, "report_id"), w->id, strlen(w->id)) != 0)
+		return false;
+	/* RFC 3339 times in UTC sort as text. */
+	if (w->since[0] && strcmp(member(report, "time"), w->since) < 0)
+		return false;
+	if (w->pid == 0)
+		return true;
+	return json_object_object_get_ex(report, "process", &process) &&
+	       json_object_object_get_ex(process, "pid", &pid) && json_object_get_int64(pid) == w->pid;
+}
+
+static void print_report(struct reading *r, struct json_object *report)
+{
+	if (r->printed++)
+		fputc('\n', stdout);
+	explain_print_width(stdout, report, r->width);
+}
+
+/* Takes over the report. */
+static void one_report(struct reading *r, struct json_object *report)
+{
+	if (!json_object_is_type(report, json_type_object) || !member(report, "report_id")[0]) {
+		json_object_put(report);
+		return;
+	}
+	r->reports++;
+	if (fits(r->wanted, report)) {
+		if (!r->wanted->last_only) {
+			print_report(r, report);
+		} else {
+			json_object_put(r->last);
+			r->last = json_object_get(report);
+		}
+	}
+	json_object_put(report);
+}
+
+/*
+ * Reports come one per line or spread over lines. Lines between them that do not begin with '{'
+ * are a log's and are passed over; after a damaged report reading goes on at the next line.
+ */
+static int read_all(struct reading *r, FILE *in, struct json_tokener *tok)
+{
+	char line[16384];
+	struct json_object *o;
+	size_t len, bytes = 0, at;
+
+	while (fgets(line, sizeof(line), in)) {
+		len = strlen(line);
+		at = bytes ? 0 : strspn(line, " \t\r\n");
+		if (bytes == 0 && at < len && line[at] != '{') {
+			r->skipped_lines++;
+			while (len && line[len - 1] != '\n' && fgets(line, sizeof(line), in))
+				len = strlen(line);
+			continue;
+		}
+		while (at < len) {
+			o = json_tokener_parse_ex(tok, line + at, (int)(len - at));
+			bytes += len - at;
+			if (json_tokener_get_error(tok) == json_tokener_continue && bytes <= REPORT_BYTES_MAX)
+				break;
+			if (json_tokener_get_error(tok) == json_tokener_success) {
+				at += json_tokener_get_parse_end(tok);
+				at += strspn(line + at, " \t\r\n");
+				one_report(r, o);
+			} else {
+				r->skipped_lines++;
+				at = len;
+			}
+			json_tokener_reset(tok);
+			bytes = 0;
+		}
+	}
+	r->torn = bytes > 0;
+	return ferror(in) ? -EIO : 0;
+}
+
+static unsigned int terminal_width(void)
+{
+	struct winsize size;
+
+	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+		return size.ws_col;
+	return EXPLAIN_WIDTH;
+}
+
+static int conclude(struct reading *r, const char *path, int err)
+{
+	if (r->last)
+		print_report(r, r->last);
+	json_object_put(r->last);
+	if (err)
+		fprintf(stderr, "pinwhy explain: reading %s failed\n", path);
+	if (r->torn)
+		fprintf(stderr, "pinwhy explain: %s ends in the middle of a report (the last one is cut off)\n", path);
+	if (r->skipped_lines)
+		fprintf(stderr, "pinwhy explain: %s: %llu line%s not part of a report passed over\n", path,
+			(unsigned long long)r->skipped_lines, r->skipped_lines == 1 ? " that is" : "s that are");
+	if (r->printed == 0)
+		fprintf(stderr, r->reports ? "pinwhy explain: %s: none of its reports fits\n" :
+			"pinwhy explain: %s holds no report\n", path);
+	if (fflush(stdout) != 0) {
+		fprintf(stderr, "pinwhy explain: cannot write: %s\n", strerror(errno));
+		return 1;
+	}
+	return err || r->torn || r->printed == 0;
+}
+
+static int explain_file(const struct wanted *wanted, const char *path, FILE *in)
+{
+	struct reading r = { .wanted = wanted, .width = terminal_width() };
+	struct json_tokener *tok = json_tokener_new_ex(REPORT_DEPTH_MAX);
+	int err;
+
+	if (!tok) {
+		fputs("pinwhy explain: out of memory\n", stderr);
+		return 1;
+	}
+	err = read_all(&r, in, tok);
+	json_tokener_free(tok);
+	return conclude(&r, path, err);
+}
+
+static int explain_path(const struct wanted *wanted, const char *path, bool is_default)
+{
+	FILE *in;
+	int status;
+
+	if (strcmp(path, "-") == 0)
+		return explain_file(wanted, "standard input", stdin);
+	in = fopen(path, "re");
+	if (!in) {
+		fprintf(stderr, "pinwhy explain: cannot open %s: %s\n", path, strerror(errno));
+		if (is_default)
+			fputs("The service writes its reports there; name another file if this node's daemon was "
+			      "started with other options, or pipe them in: pinwhy explain -\n", stderr);
+		return 2;
+	}
+	status = explain_file(wanted, path, in);
+	fclose(in);
+	return status;
+}
+
+/* "10m" before now, or a time in UTC, as the text that reports carry. */
+static bool parse_since(const char *s, char ret_since[TEXT_TIME_LEN])
+{
+	static const struct {
+		char unit;
+		unsigned int seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	struct tm tm = { 0 };
+	unsigned long long n;
+	const char *rest;
+	char *end;
+	size_t i;
+
+	errno = 0;
+	n = strtoull(s, &end, 10);
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (!isdigit((unsigned char)*s) || end == s || end[0] != units[i].unit || end[1] || errno ||
+		    n > 100000000)
+			continue;
+		text_time(ret_since, (uint64_t)(time(NULL) - (time_t)(n * units[i].seconds)) * 1000000000);
+		return true;
+	}
+	rest = strptime(s, "%Y-%m-%d", &tm);
+	if (rest && (*rest == 'T' || *rest == ' '))
+		rest = strptime(rest + 1, "%H:%M:%S", &tm);
+	if (!rest || (*rest && strcmp(rest, "Z") != 0))
+		return false;
+	text_time(ret_since, (uint64_t)timegm(&tm) * 1000000000);
+	return true;
+}
+
+/* -1 = go on, else an exit status. */
+static int parse(int argc, char **argv, struct wanted *w)
+{
+	static const struct option options[] = {
+		{ "pid", required_argument, NULL, 'p' },
+		{ "since", required_argument, NULL, 's' },
+		{ "id", required_argument, NULL, 'i' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	char *end;
+	int c;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		switch (c) {
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		case 'p':
+			w->pid = strtol(optarg, &end, 10);
+			if (*end || w->pid <= 0) {
+				fprintf(stderr, "pinwhy explain: --pid %s: not a process id\n", optarg);
+				return 2;
+			}
+			break;
+		case 's':
+			if (!parse_since(optarg, w->since)) {
+				fprintf(stderr, "pinwhy explain: --since %s: give 90s, 10m, 2h, 3d, or 2026-11-29T04:12:00Z\n",
+					optarg);
+				return 2;
+			}
+			break;
+		case 'i':
+			w->id = optarg;
+			break;
+		default:
+			fputs("Try 'pinwhy explain --help'.\n", stderr);
+			return 2;
+		}
+	}
+	if (argc - optind > 1) {
+		fputs("pinwhy explain: name one file\n", stderr);
+		return 2;
+	}
+	return -1;
+}
+
+int cmd_explain(int argc, char **argv)
+{
+	struct wanted wanted = { 0 };
+	int status = parse(argc, argv, &wanted);
+
+	if (status >= 0)
+		return status;
+	if (optind < argc)
+		return explain_path(&wanted, argv[optind], false);
+	wanted.last_only = !wanted.id && !wanted.pid && !wanted.since[0];
+	return explain_path(&wanted, CONFIG_REPORTS_SERVICE, true);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "decode.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "text.h"
+
+static const uint32_t kind_sizes[WIRE_KIND_MAX] = {
+#define EVENT(id, name, type) [id] = sizeof(struct type),
+#include "events.def"
+#undef EVENT
+};
+
+/*
+ * What the bounds of arrays depend on is refused when wrong: such a record was not
+ * written by our programs, and nothing in it can be believed. An enumerator that is only
+ * shown is mapped to "unknown" instead, since ids are appended within one wire version
+ * and a capture may come from a newer build.
+ */
+static int check_end(struct wire_reg_end *e)
+{
+	uint32_t i;
+
+	if (e->hdr.span_id == 0)
+		return -EBADMSG;
+	if (e->nchain > WIRE_CHAIN_MAX || e->nvmas > WIRE_VMAS_MAX || e->stage >= WIRE_STAGE_MAX)
+		return -EBADMSG;
+	if (e->result > 0 || e->result < -4095)
+		return -EBADMSG;
+	/* Success is told only about what was reported as stuck. */
+	if (e->result == 0 && !e->was_reported)
+		return -EBADMSG;
+	if (e->api >= WIRE_API_MAX)
+		e->api = WIRE_API_NONE;
+	if (e->fault_vma_state > WIRE_FAULT_VMA_COVERED)
+		e->fault_vma_state = WIRE_FAULT_VMA_UNKNOWN;
+	for (i = 0; i < e->nchain; i++) {
+		if (e->chain[i].fn >= WIRE_FN_MAX)
+			e->chain[i].fn = WIRE_FN_NONE;
+		if (e->chain[i].result < -4095)
+			return -EBADMSG;
+	}
+	e->ipc_lock = !!e->ipc_lock;
+	e->was_reported = !!e->was_reported;
+	e->init_user_ns = !!e->init_user_ns;
+	text_clean(e->comm, sizeof(e->comm));
+	text_clean(e->device, sizeof(e->device));
+	text_clean(e->driver, sizeof(e->driver));
+	text_clean_list(e->cgroup, sizeof(e->cgroup));
+	return 0;
+}
+
+static int check_folio(struct wire_folio *f)
+{
+	/* An order is a shift count. */
+	if (f->order > 40 || f->hdr.span_id == 0)
+		return -EBADMSG;
+	text_clean(f->area, sizeof(f->area));
+	return 0;
+}
+
+int decode_event(const void *data, size_t size, struct event *ret_event)
+{
+	struct event ev;
+	int r = -ENOTSUP;
+
+	if (size < sizeof(ev.hdr))
+		return -EBADMSG;
+	memcpy(&ev.hdr, data, sizeof(ev.hdr));
+	if (ev.hdr.version != WIRE_VERSION)
+		return -EPROTO;
+	if (ev.hdr.kind >= WIRE_KIND_MAX || kind_sizes[ev.hdr.kind] == 0)
+		return -ENOTSUP;
+	if (size != kind_sizes[ev.hdr.kind] || ev.hdr.size != size)
+		return -EBADMSG;
+	memcpy(&ev.hdr, data, size);
+	ev.kind = ev.hdr.kind;
+	switch (ev.kind) {
+	case WIRE_REG_END:
+		r = check_end(&ev.end);
+		break;
+	case WIRE_FOLIO:
+		r = check_folio(&ev.folio);
+		break;
+	case WIRE_MODULE:
+		text_clean(ev.module.name, sizeof(ev.module.name));
+		r = 0;
+		break;
+	}
+	if (r)
+		return r;
+	*ret_event = ev;
+	return 0;
+}
+
+int decode_span(const struct wire_span *s, __u64 now_ns, struct wire_reg_end *ret_end)
+{
+	struct wire_reg_end e = {
+		.hdr = { .kind = WIRE_REG_END, .version = WIRE_VERSION, .size = sizeof(e),
+			 .time_ns = now_ns, .span_id = s->id },
+		.start_ns = s->start_ns,
+		.address = s->address, .length = s->length,
+		.pinned_before_pages = s->pinned_before_pages,
+		.gup_start = s->gup_start, .gup_pages = s->gup_pages, .gup_result = s->gup_result,
+		.pin_fast_pages = s->pin_fast_pages,
+		.migrate_moved = s->migrate_moved, .migrate_failed = s->migrate_failed,
+		.tgid = s->tgid, .tid = s->tid,
+		.access = s->access, .device_index = s->device_index,
+		.gup_flags = s->gup_flags, .pin_fast_flags = s->pin_fast_flags,
+		.migrate_mode = s->migrate_mode, .migrate_reason = s->migrate_reason,
+		.passes = s->passes, .no_target = s->no_target, .gup_calls = s->gup_calls,
+		.folios_seen = s->folios_seen, .folios_sent = s->folios_sent,
+		.folios_dropped = s->folios_dropped,
+		.fault_vma_state = s->fault_vma_state,
+		.nvmas = s->nvmas, .nchain = s->nchain, .api = s->api, .stage = s->stage,
+		/* The task's credentials, limits and cgroup are read at the end only. */
+		.have = s->have & ~(WIRE_HAVE_MEMLOCK | WIRE_HAVE_CGROUP),
+		.was_reported = 1,
+		.fault_vma = s->fault_vma,
+	};
+	int r;
+
+	memcpy(e.vmas, s->vmas, sizeof(e.vmas));
+	memcpy(e.chain, s->chain, sizeof(e.chain));
+	r = check_end(&e);
+	if (r)
+		return r;
+	*ret_end = e;
+	return 0;
+}

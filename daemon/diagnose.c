@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "diagnose.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "names.h"
+#include "text.h"
+
+const struct word confidence_words[CONFIDENCE_MAX] = {
+#define CONFIDENCE(word, meaning) [CONFIDENCE_##word] = { #word, meaning },
+#define DETAIL(word, meaning)
+#define GRADE(word, meaning)
+#include "words.def"
+#undef CONFIDENCE
+#undef DETAIL
+};
+const struct word detail_words[DETAIL_MAX] = {
+#define CONFIDENCE(word, meaning)
+#define DETAIL(word, meaning) [DETAIL_##word] = { #word, meaning },
+#include "words.def"
+#undef DETAIL
+#undef GRADE
+};
+const struct word grade_words[GRADE_MAX] = {
+#define DETAIL(word, meaning)
+#define GRADE(word, meaning) [GRADE_##word] = { #word, meaning },
+#include "words.def"
+#undef CONFIDENCE
+#undef DETAIL
+#undef GRADE
+};
+
+#define CAUSE(name, title, what, how, confirm) \
+	void cause_##name(const struct incident *in, const struct identity *id, struct finding *ret);
+#include "causes.def"
+#undef CAUSE
+
+const struct cause causes[] = {
+#define CAUSE(name, title, what, how, confirm) { #name, title, what, how, confirm, cause_##name },
+#include "causes.def"
+#undef CAUSE
+};
+const uint32_t ncauses = sizeof(causes) / sizeof(causes[0]);
+_Static_assert(sizeof(causes) / sizeof(causes[0]) <= CAUSES_MAX, "raise CAUSES_MAX");
+
+const struct cause *cause_find(const char *id)
+{
+	uint32_t i;
+
+	for (i = 0; i < ncauses; i++)
+		if (strcmp(causes[i].id, id) == 0)
+			return &causes[i];
+	return NULL;
+}
+
+static void set_text(char *buf, size_t size, const char *fmt, va_list ap)
+	__attribute__((format(printf, 3, 0)));
+static void set_text(char *buf, size_t size, const char *fmt, va_list ap)
+{
+	struct text t;
+
+	text_init(&t, buf, size);
+	text_vadd(&t, fmt, ap);
+}
+
+void finding_because(struct finding *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	set_text(f->because, sizeof(f->because), fmt, ap);
+	va_end(ap);
+}
+
+void finding_summary(struct finding *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	set_text(f->summary, sizeof(f->summary), fmt, ap);
+	va_end(ap);
+}
+
+void finding_evidence(struct finding *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	assert(f->nevidence < FINDING_LINES);
+	va_start(ap, fmt);
+	set_text(f->evidence[f->nevidence++], FINDING_TEXT, fmt, ap);
+	va_end(ap);
+}
+
+void finding_remedy(struct finding *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	assert(f->nremedies < FINDING_LINES);
+	va_start(ap, fmt);
+	set_text(f->remedies[f->nremedies++], FINDING_TEXT, fmt, ap);
+	va_end(ap);
+}
+
+void finding_missing(struct finding *f, const char *what, const char *fmt, ...)
+{
+	struct text t;
+	va_list ap;
+
+	assert(f->nmissing < FINDING_LINES);
+	text_init(&t, f->missing[f->nmissing].what, FINDING_WHAT);
+	text_add(&t, "%s", what);
+	va_start(ap, fmt);
+	set_text(f->missing[f->nmissing++].why, FINDING_TEXT, fmt, ap);
+	va_end(ap);
+}
+
+void finding_candidate(struct finding *f, const char *sentence)
+{
+	assert(f->ncandidates < FINDING_LINES);
+	f->candidates[f->ncandidates++] = sentence;
+}
+
+/* Stronger findings first; among equals the alphabet, so that the table's order never decides. */
+static bool better(const struct cause *a, const struct finding *fa, const struct cause *b,
+		   const struct finding *fb)
+{
+	if (!b || fa->kind != fb->kind)
+		return !b || fa->kind > fb->kind;
+	return strcmp(a->id, b->id) < 0;
+}
+
+static void add_ruled_out(struct diagnosis *d, const struct cause *c, const struct finding *f)
+{
+	d->ruled_out[d->nruled_out].cause = c;
+	memcpy(d->ruled_out[d->nruled_out].because, f->because, sizeof(f->because));
+	d->nruled_out++;
+}
+
+static void ask_all(const struct cause *table, uint32_t n, const struct incident *in,
+		    const struct identity *id, struct diagnosis *d)
+{
+	uint32_t i, proven = 0;
+	struct finding f;
+
+	for (i = 0; i < n; i++) {
+		memset(&f, 0, sizeof(f));
+		table[i].fn(in, id, &f);
+		if (f.kind == FINDING_RULED_OUT)
+			add_ruled_out(d, &table[i], &f);
+		if (f.kind < FINDING_LIKELY)
+			continue;
+		proven += f.kind == FINDING_PROVEN;
+		if (!better(&table[i], &f, d->cause, &d->verdict)) {
+			d->also[d->nalso++] = &table[i];
+			continue;
+		}
+		if (d->cause)
+			d->also[d->nalso++] = d->cause;
+		d->cause = &table[i];
+		d->verdict = f;
+	}
+	d->conflict = proven > 1;
+	d->confidence = proven == 1 ? CONFIDENCE_proven : CONFIDENCE_likely;
+}
+
+void diagnose_with(const struct cause *table, uint32_t n, const struct incident *in,
+		   const struct identity *id, struct diagnosis *ret)
+{
+	assert(n <= CAUSES_MAX);
+	memset(ret, 0, sizeof(*ret));
+	/* Nothing has failed yet, or nothing failed in the end: there is no cause to name. */
+	if (!in->stuck && in->end.result != 0)
+		ask_all(table, n, in, id, ret);
+	if (ret->cause)
+		return;
+	ret->confidence = CONFIDENCE_unknown;
+	diagnose_unknown(in, id, &ret->verdict);
+}
+
+void diagnose(const struct incident *in, const struct identity *id, struct diagnosis *ret)
+{
+	diagnose_with(causes, ncauses, in, id, ret);
+}
+
+enum grade folio_grade(const struct folio_refs *refs)
+{
+	if (refs->pins == 0)
+		return GRADE_plain_reference;
+	if (refs->counted || refs->others == 0)
+		return GRADE_pin_evident_owner_unseen;
+	return GRADE_pin_or_references;
+}

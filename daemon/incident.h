@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A failed registration with everything known about it, and the arithmetic on that, in one place. */
+#ifndef PINWHY_INCIDENT_H
+#define PINWHY_INCIDENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "facts.h"
+#include "identity.h"
+#include "wire.h"
+
+/* One failed or stuck registration with everything known about it. */
+struct incident {
+	struct wire_reg_end end;
+	uint32_t nfolios;
+	struct wire_folio folios[WIRE_FOLIOS_MAX];	/* by their place in the range */
+	struct facts facts;
+	bool stuck;		/* still in flight: result means nothing yet */
+	char verified[64];	/* stuck: how the thread was found to be inside */
+	struct clock_pair seen;	/* when user space received it */
+};
+
+/* Pages the range spans; 0 when it is not known or wraps. */
+uint64_t incident_pages(const struct incident *in, const struct identity *id);
+/* Is the range known? From the umem's arguments, else from the command. */
+bool incident_has_range(const struct incident *in);
+/* Last entry of `fn` in the chain, NULL = it did not fail. */
+const struct wire_chain *incident_chain(const struct incident *in, enum wire_fn fn);
+/* Positive errno of that entry, 0 = did not fail. */
+int incident_errno(const struct incident *in, enum wire_fn fn);
+/* Page index of an address in the range, -1 when it lies outside. */
+int64_t incident_index(const struct incident *in, const struct identity *id, uint64_t address);
+/* Word for where it ended, from the schema's list. */
+const char *incident_stage(const struct incident *in, const struct identity *id);
+
+/* The kernel's check: pinned_vm + pages > RLIMIT_MEMLOCK >> PAGE_SHIFT. */
+struct memlock_sum {
+	bool known;
+	bool unlimited;
+	uint64_t asked_pages, before_pages, after_pages, limit_pages;
+	bool over_before, over_after;	/* with pinned_vm read at umem entry, and at the end */
+};
+struct memlock_sum incident_memlock(const struct incident *in, const struct identity *id);
+
+/* Split of surplus references on one folio: pins x 1024 on a small folio is an estimate. */
+struct folio_refs {
+	int64_t extra;		/* refcount - expected */
+	int64_t pins;		/* exact when `counted`, else an estimate */
+	int64_t others;
+	bool counted;		/* _pincount of a large folio: not an estimate */
+	bool known;		/* false also when the counts contradict each other */
+};
+struct folio_refs folio_refs(const struct wire_folio *f);
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The kernel's own numbers: the same on x86-64 and arm64, which is all we run on. */
+static const struct {
+	int err;
+	const char *name;
+	const char *words;
+} errnos[] = {
+	{ EPERM, "EPERM", "operation not permitted" },
+	{ ENOENT, "ENOENT", "no such file" },
+	{ ESRCH, "ESRCH", "the process is gone" },
+	{ EINTR, "EINTR", "interrupted by a signal" },
+	{ EIO, "EIO", "input/output error" },
+	{ ENXIO, "ENXIO", "no such device or address" },
+	{ EBADF, "EBADF", "bad file descriptor" },
+	{ EAGAIN, "EAGAIN", "temporarily unavailable" },
+	{ ENOMEM, "ENOMEM", "out of memory" },
+	{ EACCES, "EACCES", "permission denied" },
+	{ EFAULT, "EFAULT", "bad address" },
+	{ EBUSY, "EBUSY", "busy" },
+	{ EEXIST, "EEXIST", "exists already" },
+	{ ENODEV, "ENODEV", "no such device" },
+	{ ENOTDIR, "ENOTDIR", "not a directory" },
+	{ EINVAL, "EINVAL", "invalid argument" },
+	{ EMFILE, "EMFILE", "too many open files" },
+	{ ENFILE, "ENFILE", "too many open files on the node" },
+	{ EFBIG, "EFBIG", "too large" },
+	{ ENOSPC, "ENOSPC", "no space left" },
+	{ ERANGE, "ERANGE", "out of range" },
+	{ ENAMETOOLONG, "ENAMETOOLONG", "name too long" },
+	{ ENOSYS, "ENOSYS", "not implemented" },
+	{ ENODATA, "ENODATA", "not available on this node" },
+	{ ETIME, "ETIME", "timer expired" },
+	{ EPROTO, "EPROTO", "protocol error" },
+	{ EBADMSG, "EBADMSG", "bad message" },
+	{ EOVERFLOW, "EOVERFLOW", "value too large" },
+	{ EREMOTEIO, "EREMOTEIO", "remote input/output error" },
+	{ EOPNOTSUPP, "EOPNOTSUPP", "not supported" },
+	{ EPROTONOSUPPORT, "EPROTONOSUPPORT", "protocol not supported" },
+	{ ENOBUFS, "ENOBUFS", "no buffer space" },
+	{ ETIMEDOUT, "ETIMEDOUT", "no answer in time" },
+	{ ESTALE, "ESTALE", "the process id was reused" },
+	{ EDQUOT, "EDQUOT", "quota exceeded" },
+	{ ECANCELED, "ECANCELED", "cancelled" },
+	{ EHWPOISON, "EHWPOISON", "memory page has a hardware error" },
+};
+
+const char *name_errno(int err)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(errnos); i++)
+		if (errnos[i].err == err)
+			return errnos[i].name;
+	return "errno";
+}
+
+const char *name_errno_words(int err)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(errnos); i++)
+		if (errnos[i].err == err)
+			return errnos[i].words;
+	return "unnamed error";
+}
+
+int name_errno_number(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(errnos); i++)
+		if (strcmp(errnos[i].name, name) == 0)
+			return errnos[i].err;
+	return 0;
+}
+
+/* What a function is called where the loader did not say which variant it attached. */
+static const char *const fn_fallback[WIRE_FN_MAX] = {
+	[WIRE_FN_NONE] = "unknown function",
+	[WIRE_FN_UVERBS] = "uverbs command",
+	[WIRE_FN_DRIVER_RXE] = "rxe_reg_user_mr",
+	[WIRE_FN_DRIVER_MLX5] = "mlx5_ib_reg_user_mr",
+	[WIRE_FN_UMEM] = "ib_umem_get",
+	[WIRE_FN_GUP_LONGTERM] = "__gup_longterm_locked",
+	[WIRE_FN_MIGRATE] = "migrate_pages",
+	[WIRE_FN_MIGRATE_TARGET] = "alloc_migration_target",
+};
+
+const char *name_fn(const struct identity *id, uint32_t fn)
+{
+	if (fn >= WIRE_FN_MAX)
+		fn = WIRE_FN_NONE;
+	return id->fn_name[fn][0] ? id->fn_name[fn] : fn_fallback[fn];
+}
+
+const char *name_fn_module(const struct identity *id, uint32_t fn)
+{
+	if (fn >= WIRE_FN_MAX || !id->fn_module[fn][0])
+		return "vmlinux";
+	return id->fn_module[fn];
+}
+
+const char *name_api(uint32_t api)
+{
+	static const char *const apis[WIRE_API_MAX] = {
+		[WIRE_API_NONE] = "unknown",
+		[WIRE_API_REG_MR] = "reg_mr",
+		[WIRE_API_UMEM] = "umem",
+	};
+
+	return api < WIRE_API_MAX ? apis[api] : apis[WIRE_API_NONE];
+}
+
+bool name_fn_is_driver(uint32_t fn)
+{
+	return fn == WIRE_FN_DRIVER_RXE || fn == WIRE_FN_DRIVER_MLX5;
+}
+
+const char *name_enum(const struct enum_names *names, uint64_t value)
+{
+	return value < IDENTITY_NAMES_MAX ? names->name[value] : "";
+}
+
+struct flag_name {
+	uint32_t bit;
+	const char *name;
+};
+
+static void each_flag(const struct flag_name *flags, size_t n, uint32_t value, name_each_fn each,
+		      void *ctx)
+{
+	char rest[16];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (flags[i].bit == 0 || !(value & flags[i].bit))
+			continue;
+		each(ctx, flags[i].name);
+		value &= ~flags[i].bit;
+	}
+	if (value) {
+		snprintf(rest, sizeof(rest), "0x%x", value);
+		each(ctx, rest);
+	}
+}
+
+void name_access(uint32_t access, name_each_fn each, void *ctx)
+{
+	/* enum ib_uverbs_access_flags of the kernel's user API: stable. */
+	static const struct flag_name flags[] = {
+		{ 1 << 0, "LOCAL_WRITE" },     { 1 << 1, "REMOTE_WRITE" },
+		{ 1 << 2, "REMOTE_READ" },     { 1 << 3, "REMOTE_ATOMIC" },
+		{ 1 << 4, "MW_BIND" },	       { 1 << 5, "ZERO_BASED" },
+		{ 1 << 6, "ON_DEMAND" },       { 1 << 7, "HUGETLB" },
+		{ 1 << 8, "FLUSH_GLOBAL" },    { 1 << 9, "FLUSH_PERSISTENT" },
+		{ 1 << 20, "RELAXED_ORDERING" },
+	};
+
+	each_flag(flags, COUNT(flags), access, each, ctx);
+}
+
+void name_gup_flags(const struct identity *id, uint32_t value, name_each_fn each, void *ctx)
+{
+	/* FOLL_* moved between kernels: only what this kernel told us has a name. */
+	const struct flag_name flags[] = {
+#define FOLL(field, name, define) { id->foll_##field, #name },
+#include "foll.def"
+#undef FOLL
+	};
+
+	each_flag(flags, COUNT(flags), value, each, ctx);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of numbers: errnos, pin flags, access flags, functions of the chain. */
+#ifndef PINWHY_NAMES_H
+#define PINWHY_NAMES_H
+
+#include <stdint.h>
+
+#include "identity.h"
+#include "text.h"
+#include "wire.h"
+
+/* `err` is positive. "ENOMEM"; an unknown number gives "errno". */
+const char *name_errno(int err);
+/* "out of memory"; fixed words, whatever the locale. */
+const char *name_errno_words(int err);
+/* Positive errno by name, 0 = no such name. */
+int name_errno_number(const char *name);
+
+/* The function behind a chain entry as this kernel calls it; never empty. */
+const char *name_fn(const struct identity *id, uint32_t fn);
+/* Its module, or "vmlinux". */
+const char *name_fn_module(const struct identity *id, uint32_t fn);
+/* registration.api */
+const char *name_api(uint32_t api);
+/* Is it a provider's reg_user_mr? */
+bool name_fn_is_driver(uint32_t fn);
+/* Name of `value` in an enum of the kernel, "" when it has none. */
+const char *name_enum(const struct enum_names *names, uint64_t value);
+
+/* Calls `each` with the name of every flag that is set, and "0x..." for the rest. */
+typedef void (*name_each_fn)(void *ctx, const char *name);
+void name_access(uint32_t access, name_each_fn each, void *ctx);
+void name_gup_flags(const struct identity *id, uint32_t flags, name_each_fn each, void *ctx);
+
+#endif

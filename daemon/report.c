@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "jbuild.h"
+#include "names.h"
+
+uint64_t report_real_ns(struct clock_pair seen, uint64_t mono_ns)
+{
+	uint64_t age = seen.mono_ns > mono_ns ? seen.mono_ns - mono_ns : 0;
+
+	return seen.real_ns > age ? seen.real_ns - age : seen.real_ns;
+}
+
+void report_make_id(char ret_id[REPORT_ID_LEN], const struct identity *id, const char *kind,
+		    uint64_t real_ns, uint64_t span_id, uint32_t tgid, uint64_t sequence)
+{
+	uint64_t parts[] = { span_id, tgid, sequence };
+	uint64_t a = text_hash(1, id->boot_id, strlen(id->boot_id)), b;
+	uint64_t ms = real_ns / 1000000;
+
+	a = text_hash(a, kind, strlen(kind));
+	a = text_hash(a, parts, sizeof(parts));
+	b = text_hash(2, &a, sizeof(a));
+	/* RFC 9562: 48 bits of milliseconds, version 7, 12 bits, variant 10, 62 bits. */
+	snprintf(ret_id, REPORT_ID_LEN, "%08x-%04x-7%03x-%04x-%012" PRIx64,
+		 (unsigned int)(ms >> 16 & 0xffffffff), (unsigned int)(ms & 0xffff),
+		 (unsigned int)(a & 0xfff), (unsigned int)(0x8000 | (b >> 48 & 0x3fff)),
+		 b & 0xffffffffffff);
+}
+
+static void put_agent(struct jbuild *b, struct json_object *report, const struct identity *id)
+{
+	struct json_object *agent = jb_object(b);
+
+	jb_string(b, agent, "version", id->agent_version);
+	jb_put(b, report, "agent", agent);
+}
+
+static struct json_object *envelope(struct jbuild *b, const char *kind, const char *id, uint64_t real_ns,
+				    uint64_t mono_ns, const struct identity *identity)
+{
+	struct json_object *report = jb_object(b);
+	char buf[TEXT_TIME_LEN];
+
+	jb_int(b, report, "schema", REPORT_SCHEMA);
+	jb_string(b, report, "report_id", id);
+	jb_string(b, report, "kind", kind);
+	jb_string(b, report, "time", text_time(buf, real_ns));
+	jb_uint(b, report, "monotonic_ns", mono_ns);
+	jb_string(b, report, "boot_id", identity->boot_id);
+	jb_string(b, report, "node", identity->node);
+	jb_string(b, report, "kernel", identity->kernel);
+	jb_string(b, report, "machine", identity->machine);
+	put_agent(b, report, identity);
+	return report;
+}
+
+void section_missing(struct section *s, const char *what, const char *fmt, ...)
+{
+	struct json_object *entry = jb_object(s->b);
+	char why[FINDING_TEXT];
+	struct text t;
+	va_list ap;
+
+	text_init(&t, why, sizeof(why));
+	va_start(ap, fmt);
+	text_vadd(&t, fmt, ap);
+	va_end(ap);
+	jb_string(s->b, entry, "what", what);
+	jb_string(s->b, entry, "why", why);
+	jb_append(s->b, s->missing, entry);
+}
+
+static const char *cause_name(const struct cause *cause)
+{
+	return cause ? cause->id : "unknown";
+}
+
+static struct json_object *lines(struct jbuild *b, const char (*text)[FINDING_TEXT], uint32_t n)
+{
+	struct json_object *array = jb_array(b);
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		jb_append_string(b, array, text[i]);
+	return array;
+}
+
+static void put_verdict(struct section *s)
+{
+	const struct diagnosis *d = s->r->diagnosis;
+	const struct finding *f = &d->verdict;
+	struct json_object *verdict = jb_object(s->b), *evidence, *also;
+	uint32_t i;
+
+	jb_string(s->b, verdict, "cause", cause_name(d->cause));
+	if (f->detail != DETAIL_none)
+		jb_string(s->b, verdict, "detail", detail_words[f->detail].word);
+	jb_string(s->b, verdict, "confidence", confidence_words[d->confidence].word);
+	jb_string(s->b, verdict, "summary", f->summary);
+	evidence = lines(s->b, f->evidence, f->nevidence);
+	if (d->conflict)
+		jb_append_string(s->b, evidence, "not proven: another cause fits as completely, which cannot be (a defect of pinwhy)");
+	jb_put(s->b, verdict, "evidence", evidence);
+	jb_put(s->b, verdict, "remedies", lines(s->b, f->remedies, f->nremedies));
+	if (d->nalso) {
+		also = jb_array(s->b);
+		for (i = 0; i < d->nalso; i++)
+			jb_append_string(s->b, also, d->also[i]->id);
+		jb_put(s->b, verdict, "also", also);
+	}
+	jb_put(s->b, s->report, "verdict", verdict);
+	for (i = 0; i < f->nmissing; i++)
+		section_missing(s, f->missing[i].what, "%s", f->missing[i].why);
+}
+
+static void put_first_pin(struct section *s)
+{
+	const struct finding *f = &s->r->diagnosis->verdict;
+	struct json_object *pin, *candidates;
+	uint32_t i;
+
+	if (f->grade == GRADE_none)
+		return;
+	pin = jb_object(s->b);
+	candidates = jb_array(s->b);
+	jb_string(s->b, pin, "grade", grade_words[f->grade].word);
+	for (i = 0; i < f->ncandidates; i++)
+		jb_append_string(s->b, candidates, f->candidates[i]);
+	jb_put(s->b, pin, "candidates", candidates);
+	jb_put(s->b, s->report, "first_pin", pin);
+}
+
+static void put_ruled_out(struct section *s)
+{
+	const struct diagnosis *d = s->r->diagnosis;
+	struct json_object *array = jb_array(s->b), *entry;
+	uint32_t i;
+
+	for (i = 0; i < d->nruled_out; i++) {
+		entry = jb_object(s->b);
+		jb_string(s->b, entry, "cause", d->ruled_out[i].cause->id);
+		jb_string(s->b, entry, "because", d->ruled_out[i].because);
+		jb_append(s->b, array, entry);
+	}
+	jb_put(s->b, s->report, "ruled_out", array);
+}
+
+static void put_loss(struct jbuild *b, struct json_object *report, const struct loss *loss)
+{
+	struct json_object *object = jb_object(b), *dropped = jb_object(b);
+	const struct {
+		const char *name;
+		uint64_t value;
+	} counters[] = {
+		{ "spans_overflow", loss->spans_overflow },
+		{ "spans_missed_end", loss->spans_missed_end },
+		{ "ends_without_span", loss->ends_without_span },
+		{ "chain_overflow", loss->chain_overflow },
+		{ "pin_flag_disagree", loss->pin_flag_disagree },
+		{ "vma_lock_busy", loss->vma_lock_busy },
+	};
+	size_t i;
+
+#define EVENT(id, name, type) jb_uint(b, dropped, #name, loss->dropped[id]);
+#include "events.def"
+#undef EVENT
+	jb_put(b, object, "events_dropped", dropped);
+	for (i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		if (counters[i].value)
+			jb_uint(b, object, counters[i].name, counters[i].value);
+	jb_put(b, report, "loss", object);
+}
+
+static void put_related(struct section *s)
+{
+	struct json_object *related;
+
+	if (s->r->first_report_id[0]) {
+		related = jb_object(s->b);
+		jb_string(s->b, related, "first_report_id", s->r->first_report_id);
+		jb_put(s->b, s->report, "related", related);
+	} else if (s->r->in->end.was_reported && !s->r->in->stuck) {
+		section_missing(s, "related.first_report_id",
+				"the report of the stuck registration is no longer known to this agent");
+	}
+}
+
+static int finish(struct jbuild *b, struct json_object *report, struct json_object **ret_json)
+{
+	if (b->failed) {
+		json_object_put(report);
+		return -ENOMEM;
+	}
+	*ret_json = report;
+	return 0;
+}
+
+int report_build(const struct report_input *r, struct json_object **ret_json)
+{
+	bool completed = strcmp(r->kind, KIND_COMPLETED) == 0;
+	uint64_t mono_ns = r->in->end.hdr.time_ns;
+	struct jbuild b = { 0 };
+	struct section s = {
+		.b = &b, .r = r, .missing = jb_array(&b),
+		.report = envelope(&b, r->kind, r->id, report_real_ns(r->in->seen, mono_ns), mono_ns,
+				   r->identity),
+	};
+
+	section_process(&s);
+	section_registration(&s);
+	if (!completed) {
+		section_chain(&s);
+		section_pin(&s);
+		section_migration(&s);
+		section_pages(&s);
+		put_first_pin(&s);
+		section_memlock(&s);
+		section_facts(&s);
+		put_verdict(&s);
+		put_ruled_out(&s);
+	}
+	put_related(&s);
+	if (r->loss)
+		put_loss(&b, s.report, r->loss);
+	else
+		section_missing(&s, "loss", "the loss counters had not been read yet");
+	jb_put(&b, s.report, "missing_evidence", s.missing);
+	return finish(&b, s.report, ret_json);
+}
+
+static void put_summary_process(struct jbuild *b, struct json_object *report, const struct storm_window *w)
+{
+	struct json_object *process = jb_object(b);
+
+	jb_uint(b, process, "pid", w->signature.tgid);
+	if (w->comm[0])
+		jb_string(b, process, "comm", w->comm);
+	jb_put(b, report, "process", process);
+}
+
+static void put_summary_registration(struct jbuild *b, struct json_object *report,
+				     const struct storm_window *w)
+{
+	struct json_object *registration = jb_object(b);
+
+	jb_string(b, registration, "api", name_api(w->signature.api));
+	if (w->signature.device[0])
+		jb_string(b, registration, "device", w->signature.device);
+	if (w->driver[0])
+		jb_string(b, registration, "driver", w->driver);
+	jb_int(b, registration, "errno", -w->signature.result);
+	jb_string(b, registration, "errno_name", name_errno(-w->signature.result));
+	jb_put(b, report, "registration", registration);
+}
+
+static void put_summary_verdict(struct jbuild *b, struct json_object *report, const struct storm_window *w)
+{
+	struct json_object *verdict = jb_object(b), *evidence = jb_array(b);
+	char line[FINDING_TEXT];
+
+	jb_string(b, verdict, "cause", cause_name(w->signature.cause));
+	jb_string(b, verdict, "confidence", confidence_words[w->signature.confidence].word);
+	snprintf(line, sizeof(line), "%" PRIu64 " failures of one kind; %" PRIu64 " of them are not reported in full",
+		 w->count, w->suppressed);
+	jb_string(b, verdict, "summary", line);
+	snprintf(line, sizeof(line), "report %s tells the first one in full", w->first_report_id);
+	jb_append_string(b, evidence, line);
+	jb_put(b, verdict, "evidence", evidence);
+	jb_put(b, verdict, "remedies", jb_array(b));
+	jb_put(b, report, "verdict", verdict);
+}
+
+int report_build_summary(const struct storm_window *w, const char *id, const struct identity *identity,
+			 const struct loss *loss, struct json_object **ret_json)
+{
+	struct jbuild b = { 0 };
+	struct json_object *report = envelope(&b, KIND_SUMMARY, id, w->last_real_ns, w->last_mono_ns, identity);
+	struct json_object *related = jb_object(&b), *missing = jb_array(&b);
+	struct section s = { .b = &b, .report = report, .missing = missing };
+	char buf[TEXT_TIME_LEN];
+
+	put_summary_process(&b, report, w);
+	put_summary_registration(&b, report, w);
+	put_summary_verdict(&b, report, w);
+	jb_string(&b, related, "first_report_id", w->first_report_id);
+	jb_uint(&b, related, "count", w->count);
+	jb_string(&b, related, "first", text_time(buf, w->first_real_ns));
+	jb_string(&b, related, "last", text_time(buf, w->last_real_ns));
+	jb_uint(&b, related, "suppressed", w->suppressed);
+	jb_put(&b, report, "related", related);
+	if (loss)
+		put_loss(&b, report, loss);
+	else
+		section_missing(&s, "loss", "the loss counters had not been read yet");
+	jb_put(&b, report, "missing_evidence", missing);
+	return finish(&b, report, ret_json);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The finding of "unknown": what was seen, what to look at, and what would have decided it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "diagnose.h"
+#include "names.h"
+#include "text.h"
+
+static void tell_chain(const struct incident *in, const struct identity *id, struct finding *f)
+{
+	char line[FINDING_TEXT];
+	struct text t;
+	uint32_t i;
+
+	text_init(&t, line, sizeof(line));
+	for (i = 0; i < in->end.nchain; i++) {
+		const struct wire_chain *c = &in->end.chain[i];
+
+		text_add(&t, "%s%s", i ? ", then " : "", name_fn(id, c->fn));
+		if (c->result < 0)
+			text_add(&t, " = -%s (%d)", name_errno((int)-c->result), (int)c->result);
+		else if (c->result > 0)
+			text_add(&t, " left %" PRId64, (int64_t)c->result);
+	}
+	if (in->end.nchain)
+		finding_evidence(f, "failed, first to last: %s", line);
+}
+
+static void tell_pin(const struct incident *in, const struct identity *id, struct finding *f)
+{
+	const struct wire_reg_end *e = &in->end;
+
+	if (e->gup_calls && (e->have & WIRE_HAVE_GUP))
+		finding_evidence(f, "pin: %u slow-path call%s, flags 0x%x, the last from 0x%" PRIx64 " for %" PRIu64 " pages returned %" PRId64,
+				 e->gup_calls, e->gup_calls == 1 ? "" : "s", e->gup_flags,
+				 (uint64_t)e->gup_start, (uint64_t)e->gup_pages, (int64_t)e->gup_result);
+	else if (id->fn_watched[WIRE_FN_GUP_LONGTERM])
+		finding_evidence(f, "pin: the slow path was not entered");
+	if (e->passes || e->folios_seen || e->no_target)
+		finding_evidence(f, "placement: %u migration attempts, %u folios stayed, %u target pages refused",
+				 e->passes, e->folios_seen, e->no_target);
+}
+
+static void tell_folios(const struct incident *in, struct finding *f)
+{
+	int64_t least = INT64_MAX, most = INT64_MIN;
+	uint32_t i, known = 0;
+
+	for (i = 0; i < in->nfolios; i++) {
+		struct folio_refs r = folio_refs(&in->folios[i]);
+
+		if (!r.known)
+			continue;
+		known++;
+		least = r.extra < least ? r.extra : least;
+		most = r.extra > most ? r.extra : most;
+	}
+	if (known)
+		finding_evidence(f, "%u folios that stayed were read: between %" PRId64 " and %" PRId64 " references more than expected",
+				 known, least, most);
+	else if (in->nfolios)
+		finding_evidence(f, "%u folios that stayed were described, their counts could not be read", in->nfolios);
+}
+
+static void tell_remedies(const char *stage, struct finding *f)
+{
+	static const struct {
+		const char *stage;
+		const char *look;
+	} hints[] = {
+		{ "uverbs", "compare access flags, length, and the page offsets of address and iova with what the device supports; check rdma.max of the cgroup" },
+		{ "limits", "compare VmPin in /proc/PID/status with the memlock limit in /proc/PID/limits" },
+		{ "umem", "check the arguments, memory pressure (sg tables are allocated there) and the IOMMU's messages in the kernel log" },
+		{ "pin", "compare the address with /proc/PID/maps: permissions, device mappings, files, and the memory limit of the cgroup" },
+		{ "placement", "compare the memory that is free outside CMA and ZONE_MOVABLE with the size of the range, in /proc/zoneinfo" },
+		{ "provider", "look for messages of the device's driver in the kernel log, and count its objects with `rdma resource show mr`" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+		if (strcmp(hints[i].stage, stage) == 0)
+			finding_remedy(f, "%s", hints[i].look);
+	finding_remedy(f, "`pinwhy doctor` tells which hooks this kernel lacks");
+}
+
+static void tell_unwatched(const struct identity *id, struct finding *f)
+{
+	char line[FINDING_TEXT];
+	struct text t;
+	uint32_t fn;
+
+	text_init(&t, line, sizeof(line));
+	for (fn = WIRE_FN_NONE + 1; fn < WIRE_FN_MAX; fn++)
+		if (!id->fn_watched[fn] && !name_fn_is_driver(fn))
+			text_item(&t, name_fn(id, fn));
+	if (t.len)
+		finding_missing(f, "chain", "not hooked on this kernel: %s", line);
+	if (!id->putback_watched)
+		finding_missing(f, "pages", "folios that will not move are not watched on this kernel");
+}
+
+static void tell_missing(const struct incident *in, const struct identity *id, struct finding *f)
+{
+	const struct wire_reg_end *e = &in->end;
+
+	tell_unwatched(id, f);
+	if (e->nchain == 0 && !in->stuck && e->result != 0)
+		finding_missing(f, "chain", "no hooked function was seen failing");
+	if (e->nchain == WIRE_CHAIN_MAX)
+		finding_missing(f, "chain", "more than %u functions failed; the later ones were not kept", WIRE_CHAIN_MAX);
+	if (incident_errno(in, WIRE_FN_GUP_LONGTERM) == EFAULT && e->fault_vma_state == WIRE_FAULT_VMA_UNKNOWN)
+		finding_missing(f, "mapping at the failing address", "it could not be looked up when the pin failed (the process's memory map was locked)");
+	if (e->folios_seen && in->nfolios == 0)
+		finding_missing(f, "pages", "%u folios stayed and none was described", e->folios_seen);
+}
+
+void diagnose_unknown(const struct incident *in, const struct identity *id, struct finding *ret)
+{
+	const char *stage = incident_stage(in, id);
+
+	if (in->stuck)
+		finding_summary(ret, "the registration is still in flight, in stage %s", stage);
+	else
+		finding_summary(ret, "%s, in stage %s; no known cause fits what was seen",
+				name_errno((int)-in->end.result), stage);
+	tell_chain(in, id, ret);
+	tell_pin(in, id, ret);
+	tell_folios(in, ret);
+	tell_remedies(stage, ret);
+	tell_missing(in, id, ret);
+}
