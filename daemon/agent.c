@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The order in which the daemon's parts start, and its mirror image in which they stop. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "agent_state.h"
+#include "log.h"
+#include "memory.h"
+#include "notify.h"
+#include "rehearse.h"
+
+#define NS_PER_MS 1000000ULL
+#define NS_PER_S 1000000000ULL
+/* Heap for what comes later: reports in the making and those that wait for a full disk. */
+#define HEAP_RESERVE ((size_t)1 << 20)
+
+/* ---- starting: each returns 0, or -errno after saying what failed and what to do ---- */
+
+static int start_loop(struct agent *a)
+{
+	int err = loop_new(&a->loop);
+
+	if (err) {
+		log_error("cannot make an event loop: %s", strerror(-err));
+		return err;
+	}
+	a->tick_timer = loop_timer_new(a->loop, agent_on_tick, a);
+	a->pipeline_timer = loop_timer_new(a->loop, agent_on_pipeline_timer, a);
+	a->memory_timer = loop_timer_new(a->loop, agent_on_memory_timer, a);
+	return 0;
+}
+
+static void stop_loop(struct agent *a)
+{
+	loop_free(a->loop);
+}
+
+/* Signals are blocked from here on and read in the loop: no handler ever runs. */
+static int start_signals(struct agent *a)
+{
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	a->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	err = a->signal_fd < 0 ? -errno : loop_add(a->loop, a->signal_fd, EPOLLIN, agent_on_signal, a);
+	if (err)
+		log_error("cannot receive signals: %s", strerror(-err));
+	return err;
+}
+
+static void stop_signals(struct agent *a)
+{
+	if (a->signal_fd >= 0)
+		close(a->signal_fd);
+}
+
+static int start_lock(struct agent *a)
+{
+	const char *path = a->config->reports;
+	pid_t owner = 0;
+	int err;
+
+	if (strcmp(path, "-") == 0)
+		return 0;
+	err = lock_acquire(&a->lock, path, &owner);
+	if (err == -EBUSY)
+		log_error("another pinwhy (pid %d) writes to %s already: stop it, or give this one "
+			  "another file with --reports", (int)owner, path);
+	else if (err == -ENOENT)
+		log_error("cannot write reports to %s: its directory does not exist, create it first",
+			  path);
+	else if (err)
+		log_error("cannot lock %s.lock: %s", path, strerror(-err));
+	return err;
+}
+
+static void stop_lock(struct agent *a)
+{
+	lock_release(a->lock);
+}
+
+static void say_address_in_use(const char *text, const struct listen_address *address)
+{
+	char comm[32] = "";
+	pid_t pid;
+
+	if (listen_owner("", address, &pid, comm, sizeof(comm)) == 0)
+		log_error("cannot listen on %s: %s (pid %d) does already; stop it, or choose another "
+			  "address with --listen", text, comm, (int)pid);
+	else
+		log_error("cannot listen on %s: another process does already; choose another address "
+			  "with --listen", text);
+}
+
+/* Bound long before it is served, so that a second instance is refused before it loads anything. */
+static int start_listen(struct agent *a)
+{
+	const char *text = a->config->listen, *wrong = "";
+	struct listen_address address;
+	int err;
+
+	err = listen_parse(text, &address, &wrong);
+	if (err) {
+		log_error("listen = '%s' %s", text, wrong);
+		return err;
+	}
+	if (address.off)
+		return 0;
+	err = listen_open(&address, &a->listen_fd);
+	if (err == -EADDRINUSE)
+		say_address_in_use(text, &address);
+	else if (err)
+		log_error("cannot listen on %s: %s", text, strerror(-err));
+	return err;
+}
+
+static void stop_listen(struct agent *a)
+{
+	if (a->listen_fd >= 0)
+		close(a->listen_fd);
+}
+
+static int start_helper(struct agent *a)
+{
+	int err;
+
+	a->enrich = enrich_system("");
+	err = helper_start(&a->helper, &agent_helper_ops, a, a->config->facts_deadline_ms * NS_PER_MS);
+	if (!err)
+		err = helper_attach(a->helper, a->loop);
+	if (err)
+		log_error("cannot start the helper process: %s", strerror(-err));
+	return err;
+}
+
+static void stop_helper(struct agent *a)
+{
+	helper_stop(a->helper);
+}
+
+static int start_kfacts(struct agent *a)
+{
+	int err = kfacts_open(&a->kf);
+
+	if (err == -ENOENT)
+		log_error("this kernel has no BTF (/sys/kernel/btf/vmlinux), which describes its structures: "
+			  "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions do");
+	else if (err)
+		log_error("cannot read the kernel's BTF: %s; run pinwhy as root", strerror(-err));
+	return err;
+}
+
+static void stop_kfacts(struct agent *a)
+{
+	kfacts_free(a->kf);
+}
+
+static int start_loader(struct agent *a)
+{
+	struct loader_opts opts = {
+		.modes = a->config->hooks,
+		.ring_bytes = (uint32_t)a->config->ring_bytes,
+		.avoid = a->config->avoid,
+	};
+	const char *why = "";
+	int err = loader_open(&a->loader, a->kf, &opts, &why);
+
+	if (err)
+		log_error("%s", *why ? why : strerror(-err));
+	return err;
+}
+
+static void stop_loader(struct agent *a)
+{
+	loader_free(a->loader);
+}
+
+static uint64_t suspended_ns(void)
+{
+	struct timespec boot, mono;
+
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	clock_gettime(CLOCK_MONOTONIC, &mono);
+	return (uint64_t)(boot.tv_sec - mono.tv_sec) * NS_PER_S + (uint64_t)boot.tv_nsec -
+	       (uint64_t)mono.tv_nsec;
+}
+
+static int start_pipeline(struct agent *a)
+{
+	const struct config *c = a->config;
+	int err;
+
+	kfacts_names(a->kf, &a->identity);
+	strncpy(a->identity.agent_version, PINWHY_VERSION, sizeof(a->identity.agent_version) - 1);
+	a->identity.suspended_ns = suspended_ns();
+	loader_identity(a->loader, &a->identity);
+	a->settings = (struct pipeline_settings){
+		.facts_deadline_ns = c->facts_deadline_ms * NS_PER_MS,
+		.storm_window_ns = c->storm_window_s * NS_PER_S,
+		.storm_burst = (uint32_t)c->storm_burst,
+		.storm_signatures = (uint32_t)c->storm_signatures,
+	};
+	err = pipeline_new(&a->tap.pipeline, &a->identity, &a->settings, &agent_pipeline_ops, a);
+	if (err)
+		log_error("cannot start the pipeline: %s", strerror(-err));
+	return err;
+}
+
+static void stop_pipeline(struct agent *a)
+{
+	pipeline_free(a->tap.pipeline);
+}
+
+static int start_sink(struct agent *a)
+{
+	int err = sink_open(&a->sink, a->config->format, a->config->reports);
+
+	if (!err)
+		agent_watch_sink(a);
+	return err;
+}
+
+static void stop_sink(struct agent *a)
+{
+	if (a->sink_fd >= 0)
+		loop_del(a->loop, a->sink_fd);
+	sink_close(a->sink);
+}
+
+static int start_recording(struct agent *a)
+{
+	const char *path = a->config->record;
+	int err;
+
+	if (!*path)
+		return 0;
+	err = tap_record(&a->tap, path, &a->identity, &a->settings);
+	if (err == -EEXIST)
+		log_error("cannot record into %s: it exists already, and a recording never overwrites a file",
+			  path);
+	else if (err)
+		log_error("cannot record into %s: %s", path, strerror(-err));
+	return err;
+}
+
+static void stop_recording(struct agent *a)
+{
+	tap_close(&a->tap);
+}
+
+static int start_http(struct agent *a)
+{
+	int err, fd = a->listen_fd;
+
+	if (fd < 0)
+		return 0;
+	a->page = calloc(1, METRICS_PAGE_MAX);
+	a->listen_fd = -1;
+	if (!a->page) {
+		close(fd);
+		return -ENOMEM;
+	}
+	err = http_open(&a->http, fd, a->loop, &agent_http_ops, a);
+	if (err)
+		log_error("cannot serve HTTP on %s: %s", a->config->listen, strerror(-err));
+	return err;
+}
+
+static void stop_http(struct agent *a)
+{
+	http_close(a->http);
+	free(a->page);
+}
+
+/* All the work of a failure once, for nobody: afterwards nothing of it has to be paged in. */
+static void settle(struct agent *a)
+{
+	char *page;
+	size_t len;
+
+	kfacts_drop_btf(a->kf);
+	memory_trim();
+	if (rehearse(&a->identity, &a->settings) < 0)
+		log_debug("no memory for a rehearsal");
+	if (a->http && agent_http_ops.metrics(a, &page, &len) == 0)
+		free(page);
+	memory_reserve(HEAP_RESERVE);
+	memory_hold();
+}
+
+/* The failed slot that tells most: an expected one, if there is. False: none has failed. */
+static bool find_failed(const struct agent *a, struct slot_status *ret_slot)
+{
+	struct slot_status s;
+	bool found = false;
+
+	for (uint32_t i = 0; i < loader_nslots(); i++) {
+		loader_status(a->loader, i, &s);
+		if (s.state != SLOT_LOAD_FAILED && s.state != SLOT_ATTACH_FAILED)
+			continue;
+		if (!found || (s.expected && !ret_slot->expected))
+			*ret_slot = s;
+		found = true;
+	}
+	return found;
+}
+
+/*
+ * No slot is attached. One whose function is absent may come with a module, and so is waited
+ * for; but if the kernel refused a function that it has, it will refuse those too.
+ */
+static int check_hope(const struct agent *a)
+{
+	struct slot_status s = { 0 };
+
+	if (!find_failed(a, &s)) {
+		log_warn("no slot is attached yet: waiting for kernel modules to be loaded");
+		return 0;
+	}
+	log_error("no slot could be attached, so there is nothing to watch; %s for example: %s; "
+		  "pinwhy doctor tells of each", s.name, s.reason);
+	return -ENOTSUP;
+}
+
+static int start_watching(struct agent *a)
+{
+	struct clock_pair now = loop_refresh(a->loop);
+	int err;
+
+	err = ring_open(&a->ring, loader_ring_fd(a->loader), agent_on_record, a);
+	if (!err)
+		err = loop_add(a->loop, ring_fd(a->ring), EPOLLIN, agent_on_ring, a);
+	if (err) {
+		log_error("cannot read the ring: %s", strerror(-err));
+		return err;
+	}
+	a->map_bytes = loader_map_bytes(a->loader, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
+	a->spans_opts = (struct spans_opts){
+		.after_ns = a->config->stuck_after_ms * NS_PER_MS,
+		.per_gib_ns = a->config->stuck_per_gib_ms * NS_PER_MS,
+		.proc = "/proc",
+	};
+	a->healthy = true;
+	agent_attach(a, now);
+	settle(a);
+	now = loop_refresh(a->loop);
+	agent_say_ready(a, now);
+	err = a->ready ? 0 : check_hope(a);
+	if (err)
+		return err;
+	loop_timer_set(a->loop, a->tick_timer, now.mono_ns + NS_PER_S);
+	return 0;
+}
+
+/* Hooks first, so that the ring ends; then all that is in it becomes reports. */
+static void stop_watching(struct agent *a)
+{
+	struct clock_pair now;
+
+	a->stopping = true;
+	notify_send("STOPPING=1");
+	loader_detach(a->loader);
+	if (!a->ring)
+		return;
+	now = loop_refresh(a->loop);
+	agent_drain(a);
+	agent_count(a, now);
+	tap_finish(&a->tap, now);
+	loop_del(a->loop, ring_fd(a->ring));
+	ring_free(a->ring);
+}
+
+/* A step that failed has its stop called too: stops take half-started parts. */
+static const struct {
+	const char *name;
+	int (*start)(struct agent *a);
+	void (*stop)(struct agent *a);
+} steps[] = {
+	{ "loop", start_loop, stop_loop },
+	{ "signals", start_signals, stop_signals },
+	{ "lock", start_lock, stop_lock },
+	{ "listen", start_listen, stop_listen },
+	{ "helper", start_helper, stop_helper },	/* forks: before memory is filled */
+	{ "kernel facts", start_kfacts, stop_kfacts },
+	{ "BPF", start_loader, stop_loader },
+	{ "pipeline", start_pipeline, stop_pipeline },
+	{ "reports", start_sink, stop_sink },
+	{ "recording", start_recording, stop_recording },
+	{ "HTTP", start_http, stop_http },
+	{ "hooks", start_watching, stop_watching },
+};
+#define NSTEPS (sizeof(steps) / sizeof(steps[0]))
+
+int agent_run(const struct config *config)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+	size_t started = 0;
+	int err = 0;
+
+	if (!a) {
+		log_error("out of memory");
+		return 2;
+	}
+	a->config = config;
+	a->signal_fd = a->listen_fd = a->sink_fd = -1;
+	a->metrics.version = PINWHY_VERSION;
+	a->metrics.start_real_ns = loop_clock().real_ns;
+	while (started < NSTEPS && !err) {
+		log_debug("starting: %s", steps[started].name);
+		err = steps[started++].start(a);
+	}
+	if (!err && loop_run(a->loop) < 0)
+		log_error("the event loop failed, ending");
+	while (started)
+		steps[--started].stop(a);
+	free(a);
+	return err ? 2 : 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What agent.c starts and stops and agent_work.c works with. Private to the two. */
+#ifndef PINWHY_AGENT_STATE_H
+#define PINWHY_AGENT_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "enrich/enrich.h"
+#include "helper.h"
+#include "http.h"
+#include "identity.h"
+#include "kfacts.h"
+#include "listen.h"
+#include "loader.h"
+#include "lock.h"
+#include "loop.h"
+#include "metrics.h"
+#include "ring.h"
+#include "sink.h"
+#include "spans.h"
+#include "tap.h"
+
+struct agent {
+	const struct config *config;
+	struct loop *loop;
+	int signal_fd;
+	struct lock *lock;
+	int listen_fd;		/* -1 = off, or http owns it */
+	struct enrich enrich;
+	struct helper *helper;
+	struct kfacts *kf;
+	struct loader *loader;
+	struct identity identity;
+	struct pipeline_settings settings;
+	struct tap tap;
+	struct sink *sink;
+	int sink_fd;		/* watched in the loop, -1 = none */
+	struct http *http;
+	struct ring *ring;
+
+	struct spans_opts spans_opts;
+	struct spans_state spans;
+	struct loss loss;	/* as last given to the pipeline */
+	struct metrics metrics;
+	char *page;		/* where /metrics is rendered */
+	uint64_t map_bytes;
+	uint64_t ticks;
+	int tick_timer, pipeline_timer, memory_timer;
+	bool ready, stopping, healthy;
+};
+
+/* Handlers and periodic work: agent_work.c */
+extern const struct helper_ops agent_helper_ops;
+extern const struct pipeline_ops agent_pipeline_ops;
+extern const struct http_ops agent_http_ops;
+
+void agent_on_signal(void *ctx, uint32_t events, struct clock_pair now);
+void agent_on_ring(void *ctx, uint32_t events, struct clock_pair now);
+void agent_on_record(void *ctx, const void *data, size_t size);
+void agent_on_sink(void *ctx, uint32_t events, struct clock_pair now);
+void agent_on_tick(void *ctx, struct clock_pair now);
+void agent_on_pipeline_timer(void *ctx, struct clock_pair now);
+void agent_on_memory_timer(void *ctx, struct clock_pair now);
+
+/* Attaches what can be attached; the picture the pipeline has of it follows. */
+void agent_attach(struct agent *a, struct clock_pair now);
+/* Counters from the kernel to the pipeline, if they moved. */
+void agent_count(struct agent *a, struct clock_pair now);
+/* Empties the ring. */
+void agent_drain(struct agent *a);
+/* READY, once at least one slot is attached. */
+void agent_say_ready(struct agent *a, struct clock_pair now);
+void agent_log_memory(struct agent *a, const char *when);
+void agent_watch_sink(struct agent *a);
+
+#endif

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the daemon does while it runs: handlers of the loop, callbacks, periodic work. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent_state.h"
+#include "log.h"
+#include "memory.h"
+#include "notify.h"
+
+#define NS_PER_S 1000000000ULL
+#define TICK_NS NS_PER_S
+#define ATTACH_TICKS 2		/* ticks between two looks at the modules */
+#define RING_BUDGET 256		/* records per turn, so that signals and HTTP are not starved */
+#define MEMORY_LOG_NS (60 * NS_PER_S)
+
+/* Every input may have made the pipeline want to be called at another time. */
+static void rearm_pipeline(struct agent *a)
+{
+	loop_timer_set(a->loop, a->pipeline_timer, pipeline_next(a->tap.pipeline));
+}
+
+/* ---- the ring ---- */
+
+void agent_on_record(void *ctx, const void *data, size_t size)
+{
+	struct agent *a = ctx;
+
+	tap_event(&a->tap, data, size, loop_now(a->loop));
+}
+
+void agent_on_ring(void *ctx, uint32_t events, struct clock_pair now)
+{
+	struct agent *a = ctx;
+
+	(void)events;
+	(void)now;
+	ring_consume(a->ring, RING_BUDGET);
+	rearm_pipeline(a);
+}
+
+void agent_drain(struct agent *a)
+{
+	while (ring_consume(a->ring, RING_BUDGET) == RING_BUDGET)
+		;
+}
+
+/* ---- facts and reports ---- */
+
+static void work(void *ctx, const struct facts_request *req, struct facts *ret_facts)
+{
+	struct agent *a = ctx;
+
+	enrich_read(&a->enrich, req, ret_facts);
+}
+
+static void on_answer(void *ctx, uint64_t id, const struct facts *facts, struct clock_pair now)
+{
+	struct agent *a = ctx;
+
+	tap_facts(&a->tap, id, facts, now);
+	rearm_pipeline(a);
+}
+
+const struct helper_ops agent_helper_ops = { .work = work, .answer = on_answer };
+
+static int on_ask(void *ctx, const struct facts_request *req)
+{
+	struct agent *a = ctx;
+	int err = helper_ask(a->helper, req, loop_now(a->loop));
+
+	if (err)
+		tap_ask_failed(&a->tap, req->id, err, loop_now(a->loop));
+	return err;
+}
+
+static void on_report(void *ctx, const struct report *report)
+{
+	struct agent *a = ctx;
+
+	metrics_report(&a->metrics, report);
+	sink_put(a->sink, report);
+}
+
+const struct pipeline_ops agent_pipeline_ops = { .ask = on_ask, .emit = on_report };
+
+void agent_on_pipeline_timer(void *ctx, struct clock_pair now)
+{
+	struct agent *a = ctx;
+
+	tap_tick(&a->tap, now);
+	rearm_pipeline(a);
+}
+
+/* ---- the sink ---- */
+
+void agent_on_sink(void *ctx, uint32_t events, struct clock_pair now)
+{
+	struct agent *a = ctx;
+
+	(void)events;
+	(void)now;
+	sink_flush(a->sink);
+}
+
+/* A reopened target has another descriptor. Plain files cannot be waited for: the tick retries. */
+void agent_watch_sink(struct agent *a)
+{
+	int fd = sink_fd(a->sink);
+
+	if (fd == a->sink_fd)
+		return;
+	if (a->sink_fd >= 0)
+		loop_del(a->loop, a->sink_fd);
+	a->sink_fd = -1;
+	if (fd >= 0 && loop_add(a->loop, fd, EPOLLOUT | EPOLLET, agent_on_sink, a) == 0)
+		a->sink_fd = fd;
+}
+
+/* ---- periodic work ---- */
+
+void agent_count(struct agent *a, struct clock_pair now)
+{
+	struct loss loss;
+
+	if (loader_counters(a->loader, &loss) < 0 || memcmp(&loss, &a->loss, sizeof(loss)) == 0)
+		return;
+	a->loss = loss;
+	tap_loss(&a->tap, &loss, now);
+}
+
+static void on_stuck(void *ctx, const struct wire_span *span, const char *verified)
+{
+	struct agent *a = ctx;
+
+	tap_stuck(&a->tap, span, verified, loop_now(a->loop));
+}
+
+static void log_slots(const struct agent *a)
+{
+	struct slot_status s;
+
+	for (uint32_t i = 0; i < loader_nslots(); i++) {
+		loader_status(a->loader, i, &s);
+		if (s.state == SLOT_ATTACHED || s.state == SLOT_ACTIVE)
+			log_debug("slot %s: %s by %s on %s", s.name, slot_state_name(s.state), s.variant,
+				  s.target);
+		else
+			log_write(s.expected ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG, "slot %s: %s: %s",
+				  s.name, slot_state_name(s.state), s.reason);
+	}
+}
+
+void agent_attach(struct agent *a, struct clock_pair now)
+{
+	int changed = loader_attach(a->loader);
+
+	if (changed <= 0)
+		return;
+	log_info("%d slots changed", changed);
+	log_slots(a);
+	loader_identity(a->loader, &a->identity);
+	tap_identity(&a->tap, &a->identity, now);
+}
+
+static void check_health(struct agent *a)
+{
+	const char *why = "";
+	bool healthy = loader_healthy(a->loader, &why);
+
+	if (healthy == a->healthy)
+		return;
+	a->healthy = healthy;
+	if (healthy)
+		log_info("the hooks can fire again");
+	else
+		log_warn("attached hooks do not fire: %s", why);
+}
+
+void agent_on_tick(void *ctx, struct clock_pair now)
+{
+	struct agent *a = ctx;
+
+	a->ticks++;
+	loop_timer_set(a->loop, a->tick_timer, now.mono_ns + TICK_NS);
+	agent_count(a, now);
+	spans_scan(loader_spans(a->loader), &a->spans_opts, &a->identity, now.mono_ns,
+		   &a->spans, on_stuck, a);
+	tap_flush(&a->tap);
+	if (a->ticks % ATTACH_TICKS == 0) {
+		agent_attach(a, now);
+		agent_say_ready(a, now);
+	}
+	check_health(a);
+	sink_flush(a->sink);
+	agent_watch_sink(a);
+	rearm_pipeline(a);
+}
+
+/* ---- signals ---- */
+
+void agent_on_signal(void *ctx, uint32_t events, struct clock_pair now)
+{
+	struct signalfd_siginfo si;
+	struct agent *a = ctx;
+
+	(void)events;
+	(void)now;
+	if (read(a->signal_fd, &si, sizeof(si)) != sizeof(si))
+		return;
+	if (si.ssi_signo == SIGHUP) {
+		log_info("opening the report file again");
+		sink_reopen(a->sink);
+		agent_watch_sink(a);
+		return;
+	}
+	log_info("ending because of signal %u (%s)", si.ssi_signo, strsignal((int)si.ssi_signo));
+	loop_stop(a->loop);
+}
+
+/* ---- readiness and memory ---- */
+
+static const char *mib(uint64_t bytes, char buf[24])
+{
+	snprintf(buf, 24, "%.1f MiB", (double)bytes / (1 << 20));
+	return buf;
+}
+
+void agent_log_memory(struct agent *a, const char *when)
+{
+	char resident[24], anon[24], peak[24], maps[24];
+	struct memory_use use;
+
+	if (memory_use(&use) < 0)
+		return;
+	log_info("memory %s: resident %s (%s of it our own), peak %s, BPF maps %s", when,
+		 mib(use.resident_bytes, resident), mib(use.anon_bytes, anon),
+		 mib(use.peak_bytes, peak), mib(a->map_bytes, maps));
+}
+
+void agent_on_memory_timer(void *ctx, struct clock_pair now)
+{
+	(void)now;
+	agent_log_memory(ctx, "60 s after READY");
+}
+
+static void count_slots(const struct agent *a, unsigned int ret_by_state[SLOT_ACTIVE + 1])
+{
+	struct slot_status s;
+
+	memset(ret_by_state, 0, sizeof(unsigned int) * (SLOT_ACTIVE + 1));
+	for (uint32_t i = 0; i < loader_nslots(); i++) {
+		loader_status(a->loader, i, &s);
+		ret_by_state[s.state]++;
+	}
+}
+
+void agent_say_ready(struct agent *a, struct clock_pair now)
+{
+	unsigned int n[SLOT_ACTIVE + 1], attached;
+	char line[256];
+
+	if (a->ready)
+		return;
+	count_slots(a, n);
+	attached = n[SLOT_ATTACHED] + n[SLOT_ACTIVE];
+	if (!attached)
+		return;
+	a->ready = true;
+	snprintf(line, sizeof(line),
+		 "READY: %u of %u slots attached, %u absent, %u disabled, %u failed", attached,
+		 loader_nslots(), n[SLOT_ABSENT], n[SLOT_DISABLED],
+		 n[SLOT_LOAD_FAILED] + n[SLOT_ATTACH_FAILED]);
+	log_info("%s", line);
+	agent_log_memory(a, "at READY");
+	loop_timer_set(a->loop, a->memory_timer, now.mono_ns + MEMORY_LOG_NS);
+	if (notify_send("READY=1\nSTATUS=watching memory registrations") < 0)
+		log_warn("cannot tell the service manager that we are ready: %s", strerror(errno));
+}
+
+/* ---- HTTP ---- */
+
+static bool is_ready(void *ctx, const char **ret_why)
+{
+	const struct agent *a = ctx;
+
+	*ret_why = a->stopping ? "ending" : "no slot is attached yet";
+	return a->ready && !a->stopping;
+}
+
+static void gather(struct agent *a)
+{
+	struct metrics *m = &a->metrics;
+	struct timespec cpu;
+
+	m->loss = a->loss;
+	pipeline_stats(a->tap.pipeline, &m->pipeline);
+	sink_stats(a->sink, &m->sink);
+	helper_stats(a->helper, &m->helper);
+	m->spans_in_flight = a->spans.in_flight;
+	m->spans_unverified = a->spans.unverified;
+	m->spans_ended_unseen = a->spans.ended_unseen;
+	memory_use(&m->memory);
+	m->nslots = loader_nslots() < METRICS_SLOTS_MAX ? loader_nslots() : METRICS_SLOTS_MAX;
+	for (uint32_t i = 0; i < m->nslots; i++)
+		loader_status(a->loader, i, &m->slots[i]);
+	m->map_bytes = a->map_bytes;
+	m->ready = a->ready && !a->stopping;
+	m->hooks_healthy = a->healthy;
+	m->record_failed = a->tap.failed;
+	m->log_lost = log_lost();
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+	m->cpu_ns = (uint64_t)cpu.tv_sec * NS_PER_S + (uint64_t)cpu.tv_nsec;
+}
+
+/* Counters are read from the kernel for each page, so that it tells what is true now. */
+static int get_metrics(void *ctx, char **ret_page, size_t *ret_len)
+{
+	struct agent *a = ctx;
+	size_t len;
+	char *page;
+	int err;
+
+	agent_count(a, loop_now(a->loop));
+	gather(a);
+	err = metrics_render(&a->metrics, a->page, METRICS_PAGE_MAX, &len);
+	if (err)
+		return err;
+	page = malloc(len);
+	if (!page)
+		return -ENOMEM;
+	memcpy(page, a->page, len);
+	*ret_page = page;
+	*ret_len = len;
+	return 0;
+}
+
+const struct http_ops agent_http_ops = { .metrics = get_metrics, .ready = is_ready };

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The daemon's side of the helper. What runs in the two processes is zygote.c. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "helper.h"
+#include "log.h"
+#include "zygote.h"
+
+#define QUEUE_MAX 64
+#define NS_PER_MS 1000000ULL
+/* A fork takes a millisecond; a zygote that needs this long is not coming back. */
+#define SPAWN_DEADLINE_NS (5000 * NS_PER_MS)
+#define BACKOFF_MIN_NS (100 * NS_PER_MS)
+#define BACKOFF_MAX_NS (10000 * NS_PER_MS)
+
+struct asked {
+	struct facts_request req;
+	uint64_t expires_ns;
+};
+
+struct helper {
+	const struct helper_ops *ops;
+	void *ctx;
+	uint64_t deadline_ns;
+	struct loop *loop;
+	int timer;
+
+	int zygote_fd;		/* control socket, -1 = no zygote */
+	pid_t zygote;
+	int work_fd, pidfd;	/* -1 = no worker */
+	pid_t worker;
+	bool spawning;
+	uint64_t spawn_deadline_ns;
+	uint64_t spawn_at_ns;	/* not before */
+	unsigned int failures;	/* workers lost since the last answer */
+	bool spawned_once;
+
+	struct asked queue[QUEUE_MAX];	/* ring; the first is the one being worked on if `busy` */
+	uint32_t head, count;
+	bool busy;
+	uint64_t busy_deadline_ns;
+	struct helper_stats stats;
+};
+
+static void pump(struct helper *h, struct clock_pair now);
+
+static void close_watched(struct helper *h, int *fd)
+{
+	if (*fd < 0)
+		return;
+	if (h->loop)
+		loop_del(h->loop, *fd);
+	close(*fd);
+	*fd = -1;
+}
+
+static void pop(struct helper *h)
+{
+	h->head = (h->head + 1) % QUEUE_MAX;
+	h->count--;
+}
+
+static uint64_t backoff_ns(unsigned int failures)
+{
+	uint64_t ns = BACKOFF_MIN_NS;
+
+	/* One lost worker is bad luck and replaced at once; a row of them is a reason to wait. */
+	if (failures <= 1)
+		return 0;
+	for (unsigned int i = 2; i < failures && ns < BACKOFF_MAX_NS; i++)
+		ns *= 2;
+	return ns < BACKOFF_MAX_NS ? ns : BACKOFF_MAX_NS;
+}
+
+static void back_off(struct helper *h, struct clock_pair now)
+{
+	h->failures++;
+	h->spawn_at_ns = now.mono_ns + backoff_ns(h->failures);
+}
+
+/* Gives the worker up: killed, but nobody waits to see it die. */
+static void drop_worker(struct helper *h, struct clock_pair now)
+{
+	if (h->pidfd >= 0) {
+		syscall(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0);
+		close(h->pidfd);
+		h->pidfd = -1;
+	}
+	close_watched(h, &h->work_fd);
+	h->worker = 0;
+	if (h->busy) {
+		h->busy = false;
+		h->stats.late++;
+		pop(h);
+	}
+	back_off(h, now);
+}
+
+static void drop_zygote(struct helper *h, struct clock_pair now)
+{
+	close_watched(h, &h->zygote_fd);
+	if (h->zygote > 0) {
+		kill(h->zygote, SIGKILL);
+		waitpid(h->zygote, NULL, WNOHANG);
+	}
+	h->zygote = 0;
+	h->spawning = false;
+	back_off(h, now);
+}
+
+static void on_worker(void *ctx, uint32_t events, struct clock_pair now)
+{
+	struct zygote_answer a;
+	struct helper *h = ctx;
+	ssize_t n;
+
+	(void)events;
+	n = recv(h->work_fd, &a, sizeof(a), MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != (ssize_t)sizeof(a) || !h->busy || a.id != h->queue[h->head].req.id) {
+		log_debug("helper process %d is gone, starting another", (int)h->worker);
+		drop_worker(h, now);
+	} else {
+		h->busy = false;
+		h->failures = 0;
+		h->stats.answered++;
+		pop(h);
+		h->ops->answer(h->ctx, a.id, &a.facts, now);
+	}
+	pump(h, now);
+}
+
+static void on_zygote(void *ctx, uint32_t events, struct clock_pair now)
+{
+	struct zygote_spawned s;
+	struct helper *h = ctx;
+	int fds[2], err;
+
+	(void)events;
+	err = zygote_receive(h->zygote_fd, &s, fds);
+	if (err == -EAGAIN)
+		return;
+	h->spawning = false;
+	if (err) {
+		log_debug("the helper's parent process is gone, starting another");
+		drop_zygote(h, now);
+	} else if (s.err) {
+		log_debug("no helper process: %s", strerror(-s.err));
+		back_off(h, now);
+	} else {
+		h->work_fd = fds[0];
+		h->pidfd = fds[1];
+		h->worker = s.pid;
+		h->stats.restarts += h->spawned_once;
+		h->spawned_once = true;
+		if (loop_add(h->loop, h->work_fd, EPOLLIN, on_worker, h) < 0)
+			drop_worker(h, now);
+	}
+	pump(h, now);
+}
+
+/* Asks the zygote for a worker, after forking the zygote if there is none. */
+static void spawn(struct helper *h, struct clock_pair now)
+{
+	if (h->zygote_fd < 0) {
+		int err = zygote_start(h->ops->work, h->ctx, &h->zygote, &h->zygote_fd);
+
+		if (!err)
+			err = loop_add(h->loop, h->zygote_fd, EPOLLIN, on_zygote, h);
+		if (err) {
+			log_debug("cannot start the helper's parent process: %s", strerror(-err));
+			drop_zygote(h, now);
+			return;
+		}
+	}
+	if (zygote_ask(h->zygote_fd) < 0) {
+		drop_zygote(h, now);
+		return;
+	}
+	h->spawning = true;
+	h->spawn_deadline_ns = now.mono_ns + SPAWN_DEADLINE_NS;
+}
+
+static void send_next(struct helper *h, struct clock_pair now)
+{
+	const struct facts_request *req = &h->queue[h->head].req;
+
+	if (send(h->work_fd, req, sizeof(*req), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(*req)) {
+		drop_worker(h, now);
+		return;
+	}
+	h->busy = true;
+	h->busy_deadline_ns = now.mono_ns + h->deadline_ns;
+}
+
+static void expire(struct helper *h, struct clock_pair now)
+{
+	if (h->busy && now.mono_ns >= h->busy_deadline_ns) {
+		log_debug("helper process %d is late, giving it up", (int)h->worker);
+		drop_worker(h, now);
+	}
+	if (h->spawning && now.mono_ns >= h->spawn_deadline_ns)
+		drop_zygote(h, now);
+	while (h->count && !h->busy && now.mono_ns >= h->queue[h->head].expires_ns) {
+		h->stats.expired++;
+		pop(h);
+	}
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a && a < b ? a : b;
+}
+
+static void rearm(struct helper *h)
+{
+	uint64_t at = 0;
+
+	if (h->spawning)
+		at = h->spawn_deadline_ns;
+	else if (h->work_fd < 0)
+		at = h->spawn_at_ns;
+	if (h->busy)
+		at = earlier(at, h->busy_deadline_ns);
+	else if (h->count)
+		at = earlier(at, h->queue[h->head].expires_ns);
+	loop_timer_set(h->loop, h->timer, at);
+}
+
+/* Does whatever can be done now, and asks to be called when more can. */
+static void pump(struct helper *h, struct clock_pair now)
+{
+	expire(h, now);
+	if (h->work_fd < 0 && !h->spawning && now.mono_ns >= h->spawn_at_ns)
+		spawn(h, now);
+	if (h->work_fd >= 0 && !h->busy && h->count)
+		send_next(h, now);
+	rearm(h);
+}
+
+static void on_timer(void *ctx, struct clock_pair now)
+{
+	pump(ctx, now);
+}
+
+int helper_start(struct helper **ret_helper, const struct helper_ops *ops, void *ctx,
+		 uint64_t deadline_ns)
+{
+	struct helper *h = calloc(1, sizeof(*h));
+	int err;
+
+	if (!h)
+		return -ENOMEM;
+	h->ops = ops;
+	h->ctx = ctx;
+	h->deadline_ns = deadline_ns;
+	h->zygote_fd = h->work_fd = h->pidfd = -1;
+	err = zygote_start(ops->work, ctx, &h->zygote, &h->zygote_fd);
+	if (err) {
+		free(h);
+		return err;
+	}
+	*ret_helper = h;
+	return 0;
+}
+
+int helper_attach(struct helper *h, struct loop *loop)
+{
+	int err;
+
+	h->timer = loop_timer_new(loop, on_timer, h);
+	if (h->timer < 0)
+		return h->timer;
+	err = loop_add(loop, h->zygote_fd, EPOLLIN, on_zygote, h);
+	if (err)
+		return err;
+	h->loop = loop;
+	pump(h, loop_clock());
+	return 0;
+}
+
+int helper_ask(struct helper *h, const struct facts_request *req, struct clock_pair now)
+{
+	struct asked *slot;
+
+	if (h->count == QUEUE_MAX) {
+		h->stats.refused++;
+		return -EBUSY;
+	}
+	slot = &h->queue[(h->head + h->count) % QUEUE_MAX];
+	slot->req = *req;
+	slot->expires_ns = now.mono_ns + h->deadline_ns;
+	h->count++;
+	h->stats.asked++;
+	pump(h, now);
+	return 0;
+}
+
+void helper_stats(const struct helper *h, struct helper_stats *ret_stats)
+{
+	*ret_stats = h->stats;
+	ret_stats->queued = h->count;
+	ret_stats->alive = h->work_fd >= 0;
+}
+
+pid_t helper_worker_pid(const struct helper *h)
+{
+	return h->worker;
+}
+
+void helper_stop(struct helper *h)
+{
+	if (!h)
+		return;
+	if (h->pidfd >= 0) {
+		syscall(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0);
+		close(h->pidfd);
+	}
+	close_watched(h, &h->work_fd);
+	close_watched(h, &h->zygote_fd);
+	if (h->zygote > 0)
+		kill(h->zygote, SIGKILL);
+	/* One that is blocked in the kernel is left to init. */
+	for (int i = 0; i < 50 && h->zygote > 0 && waitpid(h->zygote, NULL, WNOHANG) == 0; i++)
+		poll(NULL, 0, 1);
+	free(h);
+}

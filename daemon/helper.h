@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads facts in a process of its own, because a file of /proc, /sys or a cgroup
+ * may block for as long as it likes and the daemon may not.
+ *
+ *   daemon --- control socket --- zygote        forked at start, while we are small
+ *          \-- work socket ------ worker        forked by the zygote, one at a time
+ *
+ * The worker answers one request at a time. One that is late is killed through its
+ * pidfd and given up whether it dies or not; the zygote forks the next.
+ *
+ * Why a zygote: a fork of the daemon itself would make all its memory copy-on-write,
+ * and the first write to each page needs a new page: in a memory cgroup with
+ * nothing left that kills the daemon. The zygote has a few pages of its own, and
+ * when one of the two must go, the kernel is told to take it and not the daemon.
+ */
+#ifndef PINWHY_HELPER_H
+#define PINWHY_HELPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "facts.h"
+#include "loop.h"
+
+struct helper;
+
+struct helper_ops {
+	/* Runs in the worker; may block. `ret_facts` starts with every fact unknown. */
+	void (*work)(void *ctx, const struct facts_request *req, struct facts *ret_facts);
+	/* Runs in the daemon. */
+	void (*answer)(void *ctx, uint64_t id, const struct facts *facts, struct clock_pair now);
+};
+
+struct helper_stats {
+	uint64_t asked, answered;
+	uint64_t late;		/* the worker had it and did not answer in time, or died with it */
+	uint64_t expired;	/* waited in our queue until its deadline had passed */
+	uint64_t refused;	/* queue full */
+	uint64_t restarts;	/* workers started after the first */
+	uint64_t queued;	/* now, the one being worked on included */
+	bool alive;		/* a worker is there */
+};
+
+/*
+ * Forks the zygote: call before anything big is in memory and before threads exist.
+ * `deadline_ns` counts from helper_ask(). `ops` must stay valid.
+ */
+int helper_start(struct helper **ret_helper, const struct helper_ops *ops, void *ctx,
+		 uint64_t deadline_ns);
+/* Watches the sockets in `loop`; answers come from there on. */
+int helper_attach(struct helper *h, struct loop *loop);
+/* -EBUSY when the queue is full. Never blocks. */
+int helper_ask(struct helper *h, const struct facts_request *req, struct clock_pair now);
+void helper_stats(const struct helper *h, struct helper_stats *ret_stats);
+/* The worker's pid, 0 = none: for logs and tests. */
+pid_t helper_worker_pid(const struct helper *h);
+/* Kills both processes and does not wait for one that cannot die. NULL-safe. */
+void helper_stop(struct helper *h);
+
+#endif

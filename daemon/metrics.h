@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Numbers for Prometheus (text format 0.0.4). The owner fills a struct metrics with what
+ * the parts of the daemon count, and metrics_render() writes the rows of metrics.def.
+ */
+#ifndef PINWHY_METRICS_H
+#define PINWHY_METRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "diagnose.h"
+#include "helper.h"
+#include "loader.h"
+#include "memory.h"
+#include "pipeline.h"
+#include "sink.h"
+
+#define METRICS_SLOTS_MAX 64
+/* Bytes that always suffice for the page: every table has a bound, and a test fills them. */
+#define METRICS_PAGE_MAX (96U << 10)
+
+struct metrics {
+	/* Counted here. */
+	uint64_t by_cause[CAUSES_MAX][CONFIDENCE_MAX];
+	uint64_t unknown, without_verdict;
+	/* Copied from their owners before rendering. */
+	struct loss loss;
+	struct pipeline_stats pipeline;
+	struct sink_stats sink;
+	struct helper_stats helper;
+	uint64_t spans_in_flight, spans_unverified, spans_ended_unseen;
+	struct memory_use memory;
+	struct slot_status slots[METRICS_SLOTS_MAX];
+	uint32_t nslots;
+	uint64_t map_bytes, ready, hooks_healthy, record_failed, log_lost;
+	uint64_t cpu_ns, start_real_ns;
+	const char *version;
+};
+
+/* Counts a report by its cause and confidence. */
+void metrics_report(struct metrics *m, const struct report *report);
+/* Bytes written, no NUL needed after them. -ENOBUFS when the page does not fit. */
+int metrics_render(const struct metrics *m, char *buf, size_t size, size_t *ret_len);
+
+#endif
