@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# pinwhy: `make` builds build/pinwhy, `make demo` shows it, `make check` tests it all,
+# `make help` lists the rest.
+
+BUILD   := build
+CLANG   ?= clang
+CC      := gcc
+PYTHON  := /usr/bin/python3
+VERSION := $(shell cat VERSION)
+
+# No warning is left standing; V=1 shows the commands.
+WARN    := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wtype-limits \
+           -Wmaybe-uninitialized -Werror
+INCLUDE := -Ibpf/include -Idaemon
+CFLAGS  := -std=gnu11 -D_GNU_SOURCE -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2 $(WARN) $(INCLUDE) \
+           -DPINWHY_VERSION='"$(VERSION)"'
+LDFLAGS := -Wl,-z,relro,-z,now
+LDLIBS   = $(shell pkg-config --libs libbpf json-c libmicrohttpd) -linih
+BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g -D__TARGET_ARCH_x86 -Wall -Wextra -Wtype-limits -Werror \
+              -Wno-unused-parameter -Ibpf/include
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $@)
+
+BPF_SRC := $(wildcard bpf/*.bpf.c)
+BPF_OBJ := $(BPF_SRC:bpf/%.c=$(BUILD)/bpf/%.o)
+SRC     := $(wildcard daemon/*.c daemon/*/*.c)
+OBJ     := $(SRC:daemon/%.c=$(BUILD)/daemon/%.o) $(BUILD)/daemon/objects.o
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all clean help deps demo check check-quick check-guests check-layers check-contract check-shell matrix
+.DEFAULT_GOAL := all
+COUNTS := $(BUILD)/tests/counts
+
+all: $(BUILD)/pinwhy
+
+$(BUILD)/pinwhy: $(OBJ)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/daemon/%.o: daemon/%.c VERSION
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# .incbin looks below the build folder; the compiler does not see that it depends on the objects.
+$(BUILD)/daemon/objects.o: daemon/objects.S $(BPF_OBJ)
+	$(call say,AS)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -Wa,-I$(BUILD) -c -o $@ $<
+
+$(BUILD)/bpf/%.o: bpf/%.c
+	$(call say,BPF)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)llvm-strip -g $@
+
+-include $(OBJ:.o=.d) $(BPF_OBJ:.o=.d)
+
+# Guest programs, lab, unit tests and bench bring their own targets.
+-include tests/unit/unit.mk tests/scenarios/scenarios.mk tests/vm/vm.mk tests/bench/bench.mk
+
+# --- the two commands of the README: they install what is missing themselves ----------
+
+deps:
+	@packaging/install-deps
+
+# A fresh machine has no compiler yet when make reads this file, so each step is its own make.
+demo: deps
+	@$(MAKE) --no-print-directory all guest-programs
+	@tests/vm/demo
+
+check: deps
+	@rm -rf $(COUNTS)
+	@$(MAKE) --no-print-directory -k check-quick-tests check-guests; status=$$?; tests/summary $(COUNTS) && exit $$status
+
+# Without a guest and without root: well under a minute.
+check-quick:
+	@rm -rf $(COUNTS)
+	@$(MAKE) --no-print-directory -k check-quick-tests; status=$$?; tests/summary $(COUNTS) && exit $$status
+
+.PHONY: check-quick-tests guest-programs soak
+check-quick-tests: all check-unit check-replay check-contract check-layers check-shell check-man
+
+guest-programs: vm-programs scenarios bench-programs
+
+check-guests: all guest-programs
+	@tests/vm/check
+
+# The causal matrix alone, on every kernel that has a row.
+matrix: all guest-programs
+	@grep -w matrix tests/vm/plan.list >$(BUILD)/matrix.list
+	@tests/vm/check $(BUILD)/matrix.list
+
+# What `check` runs at a tenth, at full count.
+soak: all guest-programs
+	@tests/vm/check tests/vm/soak.list
+
+check-contract: all
+	@tests/unit/check-contract $(BUILD)
+
+check-layers: all
+	@tests/unit/check-layers $(BUILD)
+
+check-shell:
+	@tests/unit/check-shell $(BUILD)
+
+check-man:
+	@tests/unit/check-man $(BUILD)
+
+help:
+	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
+
+## make              build build/pinwhy
+## make demo         the incident in a guest, explained (installs what it needs)
+## make check        every test (installs what it needs); make check-quick: those without a guest
+## make matrix       the causal matrix on every kernel
+## make vm K=6.1     a shell in a guest with pinwhy inside
+## make check-vm K=6.1 S=matrix    one suite on one kernel
+## make bench        what watching costs, in instructions
+## make soak         long repetitions
+## make clean        remove build/; fetched kernels stay in the cache (tests/vm/README.md)
+
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Writes tests/replay/captures/synthetic.capture: made up, not recorded on a kernel. It
+ * tests the runner, and holds one incident for each cause and each kind of report.
+ */
+#include "support.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture.h"
+
+static struct capture *capture;
+static uint64_t mono_ns = 100 * NS_PER_S + 1000;
+static uint64_t asked;
+
+static void put(const struct incident *in, bool with_facts)
+{
+	struct facts facts = test_facts();
+	struct clock_pair now = test_clock(mono_ns);
+	uint32_t i;
+
+	for (i = 0; i < in->nfolios; i++)
+		capture_event(capture, &in->folios[i], sizeof(in->folios[i]), now);
+	capture_event(capture, &in->end, sizeof(in->end), now);
+	if (with_facts)
+		capture_facts(capture, ++asked, &facts, now);
+}
+
+static void put_causes(void)
+{
+	struct incident in;
+
+#define CAUSE(name, title, what, how, confirm) prove_##name(&in); put(&in, true);
+#include "causes.def"
+#undef CAUSE
+	build_failure(&in, EIO);
+	add_chain(&in, WIRE_FN_DRIVER_RXE, -EIO);
+	add_chain(&in, WIRE_FN_UVERBS, -EIO);
+	put(&in, true);
+}
+
+/* A registration that hangs, is reported as stuck, and ends well. */
+static void put_stuck(void)
+{
+	struct wire_span span = build_span(70);
+	struct facts facts = test_facts();
+	struct incident in;
+
+	capture_stuck(capture, &span, "its kernel stack", test_clock(mono_ns));
+	capture_facts(capture, ++asked, &facts, test_clock(mono_ns));
+	build_failure(&in, 0);
+	in.end.hdr.span_id = 70;
+	in.end.was_reported = 1;
+	in.end.stage = WIRE_STAGE_PINNED;
+	put(&in, false);
+}
+
+static void put_storm(void)
+{
+	struct incident in;
+	int i;
+
+	prove_rlimit_memlock_exceeded(&in);
+	in.end.tgid = 500;
+	for (i = 0; i < 20; i++) {
+		in.end.hdr.span_id++;
+		in.end.hdr.time_ns = mono_ns;
+		put(&in, i < 3);
+		mono_ns += NS_PER_S / 10;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct pipeline_settings settings = test_settings();
+	struct identity id = test_identity();
+	struct loss loss = { .reg_ok = 1000, .reg_failed = 25 };
+	int r;
+
+	if (argc != 2)
+		return 2;
+	r = capture_create(&capture, argv[1], &id, &settings);
+	if (r == 0) {
+		capture_loss(capture, &loss, test_clock(mono_ns));
+		put_causes();
+		put_stuck();
+		put_storm();
+		capture_finish(capture, test_clock(mono_ns));
+		r = capture_close(capture);
+	}
+	if (r)
+		fprintf(stderr, "synthetic: %s: %s\n", argv[1], strerror(-r));
+	return r != 0;
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The table of causes as a whole: every row, every pair, and the words. */
+#include "support.h"
+
+#include <errno.h>
+#include <json-c/json_util.h>
+#include <string.h>
+
+struct proof {
+	const char *id;
+	void (*build)(struct incident *ret);
+};
+
+static const struct proof proofs[] = {
+#define CAUSE(name, title, what, how, confirm) { #name, prove_##name },
+#include "causes.def"
+#undef CAUSE
+};
+
+static void every_cause_is_proven_by_its_incident(void **state)
+{
+	struct identity id = test_identity();
+	struct diagnosis d;
+	struct incident in;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ncauses; i++) {
+		proofs[i].build(&in);
+		diagnose(&in, &id, &d);
+		assert_string_equal(verdict_cause(&d), proofs[i].id);
+		assert_int_equal(d.confidence, CONFIDENCE_proven);
+		assert_false(d.conflict);
+		assert_int_equal(d.nalso, 0);
+		assert_true(d.verdict.summary[0]);
+		assert_true(d.verdict.nevidence > 0);
+		assert_true(d.verdict.nremedies > 0);
+		assert_int_not_equal(d.verdict.detail, DETAIL_none);
+	}
+}
+
+/* Whatever proves one cause must exclude, by a number, all others that watch the same errno or stage. */
+static void the_others_are_ruled_out(void **state)
+{
+	struct identity id = test_identity();
+	struct diagnosis d;
+	struct incident in;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < ncauses; i++) {
+		proofs[i].build(&in);
+		diagnose(&in, &id, &d);
+		for (k = 0; k < ncauses; k++) {
+			const char *because = ruled_out(&d, causes[k].id);
+
+			if (k == i)
+				assert_null(because);
+			else if (!because)
+				fail_msg("%s says nothing about %s", proofs[i].id, causes[k].id);
+			else
+				assert_true(because[0]);
+		}
+	}
+}
+
+static void rows_are_complete(void **state)
+{
+	uint32_t i, k;
+
+	(void)state;
+	for (i = 0; i < ncauses; i++) {
+		const struct cause *c = &causes[i];
+
+		assert_true(strlen(c->title) > 10 && strlen(c->what) > 80);
+		assert_true(strlen(c->how) > 80 && strlen(c->confirm) > 80);
+		assert_ptr_equal(cause_find(c->id), c);
+		for (k = 0; k < i; k++)
+			assert_string_not_equal(c->id, causes[k].id);
+	}
+	assert_null(cause_find("unknown"));
+}
+
+static void proven_a(const struct incident *in, const struct identity *id, struct finding *ret)
+{
+	(void)in, (void)id;
+	ret->kind = FINDING_PROVEN;
+	finding_summary(ret, "a");
+}
+
+static void likely_b(const struct incident *in, const struct identity *id, struct finding *ret)
+{
+	(void)in, (void)id;
+	ret->kind = FINDING_LIKELY;
+	finding_summary(ret, "b");
+}
+
+static void two_proven_become_likely_in_any_order(void **state)
+{
+	const struct cause forward[] = { { .id = "alpha", .fn = proven_a }, { .id = "beta", .fn = proven_a },
+					 { .id = "gamma", .fn = likely_b } };
+	const struct cause backward[] = { forward[2], forward[1], forward[0] };
+	const struct cause *tables[] = { forward, backward };
+	struct identity id = test_identity();
+	struct diagnosis d;
+	struct incident in;
+	int i;
+
+	(void)state;
+	build_failure(&in, EIO);
+	for (i = 0; i < 2; i++) {
+		diagnose_with(tables[i], 3, &in, &id, &d);
+		assert_true(d.conflict);
+		assert_int_equal(d.confidence, CONFIDENCE_likely);
+		assert_string_equal(d.cause->id, "alpha");
+		assert_int_equal(d.nalso, 2);
+	}
+}
+
+static void proven_wins_over_likely(void **state)
+{
+	const struct cause table[] = { { .id = "a_likely", .fn = likely_b }, { .id = "z_proven", .fn = proven_a } };
+	struct identity id = test_identity();
+	struct diagnosis d;
+	struct incident in;
+
+	(void)state;
+	build_failure(&in, EIO);
+	diagnose_with(table, 2, &in, &id, &d);
+	assert_string_equal(d.cause->id, "z_proven");
+	assert_int_equal(d.confidence, CONFIDENCE_proven);
+	assert_int_equal(d.nalso, 1);
+	assert_string_equal(d.also[0]->id, "a_likely");
+}
+
+static void nothing_is_said_of_what_is_in_flight_or_ended_well(void **state)
+{
+	struct identity id = test_identity();
+	struct diagnosis d;
+	struct incident in;
+
+	(void)state;
+	prove_longterm_migrate_blocked_by_ref(&in);
+	in.stuck = true;
+	diagnose(&in, &id, &d);
+	assert_null(d.cause);
+	assert_int_equal(d.nruled_out, 0);
+	in.stuck = false;
+	in.end.result = 0;
+	diagnose(&in, &id, &d);
+	assert_null(d.cause);
+}
+
+static void unknown_tells_what_was_seen_and_missing(void **state)
+{
+	struct identity id = test_identity();
+	struct diagnosis d;
+	struct incident in;
+
+	(void)state;
+	build_failure(&in, EINVAL);
+	add_chain(&in, WIRE_FN_UVERBS, -EINVAL);
+	id.fn_watched[WIRE_FN_UMEM] = false;
+	id.putback_watched = false;
+	diagnose(&in, &id, &d);
+	assert_null(d.cause);
+	assert_int_equal(d.confidence, CONFIDENCE_unknown);
+	assert_true(evidence_says(&d.verdict, "ib_uverbs_reg_mr = -EINVAL (-22)"));
+	assert_true(missing_says(&d.verdict, "chain"));
+	assert_true(missing_says(&d.verdict, "pages"));
+}
+
+static void check_words(struct json_object *schema, const char *path, const struct word *words, int from, int to)
+{
+	struct json_object *list = jget(schema, path);
+	int i;
+
+	assert_non_null(list);
+	assert_int_equal(json_object_array_length(list), to - from);
+	for (i = from; i < to; i++) {
+		assert_string_equal(json_object_get_string(json_object_array_get_idx(list, (size_t)(i - from))),
+				    words[i].word);
+		assert_true(words[i].meaning[0]);
+	}
+}
+
+static void the_schema_has_the_same_words(void **state)
+{
+	struct json_object *schema = json_object_from_file("schemas/report.schema.json");
+
+	(void)state;
+	assert_non_null(schema);
+	check_words(schema, "properties.verdict.properties.confidence.enum", confidence_words, 0, CONFIDENCE_MAX);
+	check_words(schema, "properties.verdict.properties.detail.enum", detail_words, 1, DETAIL_MAX);
+	check_words(schema, "properties.first_pin.properties.grade.enum", grade_words, 1, GRADE_MAX);
+	json_object_put(schema);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_cause_is_proven_by_its_incident),
+		cmocka_unit_test(the_others_are_ruled_out),
+		cmocka_unit_test(rows_are_complete),
+		cmocka_unit_test(two_proven_become_likely_in_any_order),
+		cmocka_unit_test(proven_wins_over_likely),
+		cmocka_unit_test(nothing_is_said_of_what_is_in_flight_or_ended_well),
+		cmocka_unit_test(unknown_tells_what_was_seen_and_missing),
+		cmocka_unit_test(the_schema_has_the_same_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

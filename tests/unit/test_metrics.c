@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics.h"
+
+static struct metrics m;
+static char page[METRICS_PAGE_MAX + 1];
+
+/* Every number at its largest, every slot there. */
+static void fill(void)
+{
+	memset(&m, 0xff, sizeof(m));
+	m.version = "1.2.3";
+	m.nslots = loader_nslots();
+	for (uint32_t i = 0; i < m.nslots; i++) {
+		m.slots[i].name = loader_slot_name(i);
+		m.slots[i].state = SLOT_ATTACHED;
+	}
+}
+
+static void render(void)
+{
+	size_t len = 0;
+
+	memset(page, 0, sizeof(page));
+	assert_int_equal(metrics_render(&m, page, METRICS_PAGE_MAX, &len), 0);
+	assert_int_equal(len, strlen(page));
+}
+
+static uint64_t value_of(const char *series)
+{
+	const char *p = page;
+	size_t n = strlen(series);
+
+	while ((p = strstr(p, series))) {
+		if ((p == page || p[-1] == '\n') && p[n] == ' ')
+			return strtoull(p + n + 1, NULL, 10);
+		p += n;
+	}
+	fail_msg("there is no %s", series);
+	return 0;
+}
+
+/* A page of the largest tables we allow leaves a good part of its buffer free. */
+static void largest_page_fits(void **state)
+{
+	(void)state;
+	fill();
+	m.nslots = METRICS_SLOTS_MAX;
+	for (uint32_t i = 0; i < METRICS_SLOTS_MAX; i++)
+		m.slots[i] = (struct slot_status){ .name = "a_name_of_a_slot_that_is_long", .state = SLOT_ACTIVE,
+						   .runs = UINT64_MAX, .missed = UINT64_MAX };
+	render();
+	assert_true(strlen(page) + (CAUSES_MAX - ncauses) * 3 * 120 < METRICS_PAGE_MAX);
+}
+
+static void small_buffer_is_an_error(void **state)
+{
+	size_t len = 77;
+
+	(void)state;
+	fill();
+	assert_int_equal(metrics_render(&m, page, 1000, &len), -ENOBUFS);
+	assert_int_equal(len, 77);
+}
+
+static bool is_name(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)s[i]) && s[i] != '_')
+			return false;
+	return len > 0;
+}
+
+/* Text format 0.0.4: HELP, TYPE, then the samples of just that metric. */
+static void page_is_well_formed(void **state)
+{
+	char name[128] = "", type[16] = "", *save = NULL;
+	unsigned int families = 0;
+
+	(void)state;
+	fill();
+	render();
+	assert_int_equal(page[strlen(page) - 1], '\n');
+	for (char *line = strtok_r(page, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		size_t len = strcspn(line, "{ ");
+
+		if (strncmp(line, "# HELP ", 7) == 0) {
+			assert_int_equal(sscanf(line, "# HELP %127s", name), 1);
+			families++;
+			continue;
+		}
+		if (strncmp(line, "# TYPE ", 7) == 0) {
+			char typed[128];
+
+			assert_int_equal(sscanf(line, "# TYPE %127s %15s", typed, type), 2);
+			assert_string_equal(typed, name);
+			assert_true(!strcmp(type, "counter") || !strcmp(type, "gauge"));
+			/* Counters, and nothing else, end in _total. */
+			assert_int_equal(!strcmp(type, "counter"),
+					 strlen(name) > 6 && !strcmp(name + strlen(name) - 6, "_total"));
+			continue;
+		}
+		assert_true(is_name(line, len));
+		assert_int_equal(strlen(name), len);
+		assert_memory_equal(line, name, len);
+		assert_true(isdigit((unsigned char)strrchr(line, ' ')[1]));
+	}
+	assert_true(families > 40);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void no_series_twice(void **state)
+{
+	char *series[4096], *save = NULL;
+	size_t n = 0;
+
+	(void)state;
+	fill();
+	render();
+	for (char *line = strtok_r(page, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (line[0] == '#')
+			continue;
+		*strrchr(line, ' ') = '\0';
+		assert_true(n < 4096);
+		series[n++] = line;
+	}
+	qsort(series, n, sizeof(series[0]), compare);
+	for (size_t i = 1; i < n; i++)
+		assert_string_not_equal(series[i - 1], series[i]);
+}
+
+static void numbers_are_exact(void **state)
+{
+	(void)state;
+	fill();
+	m.loss.reg_ok = 18446744073709551615ULL;
+	m.loss.reg_failed = 3;
+	m.loss.dropped[WIRE_FOLIO] = 5;
+	render();
+	assert_true(value_of("pinwhy_registrations_total{result=\"ok\"}") == UINT64_MAX);
+	assert_int_equal(value_of("pinwhy_registrations_total{result=\"failed\"}"), 3);
+	assert_int_equal(value_of("pinwhy_events_dropped_total{kind=\"folio\"}"), 5);
+	assert_int_equal(value_of("pinwhy_build_info{version=\"1.2.3\"}"), 1);
+}
+
+static void one_state_per_slot(void **state)
+{
+	char series[200];
+
+	(void)state;
+	fill();
+	m.slots[0].state = SLOT_LOAD_FAILED;
+	render();
+	for (int s = SLOT_ABSENT; s <= SLOT_ACTIVE; s++) {
+		snprintf(series, sizeof(series), "pinwhy_slot_state{slot=\"%s\",state=\"%s\"}",
+			 m.slots[0].name, slot_state_name((enum slot_state)s));
+		assert_int_equal(value_of(series), s == SLOT_LOAD_FAILED);
+	}
+	snprintf(series, sizeof(series), "pinwhy_slot_attached{slot=\"%s\"}", m.slots[0].name);
+	assert_int_equal(value_of(series), 0);
+	snprintf(series, sizeof(series), "pinwhy_slot_attached{slot=\"%s\"}", m.slots[1].name);
+	assert_int_equal(value_of(series), 1);
+}
+
+static void reports_are_counted_by_verdict(void **state)
+{
+	struct report r = { .kind = "registration_failed", .confidence = "proven" };
+	char series[200];
+
+	(void)state;
+	memset(&m, 0, sizeof(m));
+	m.version = "";
+	r.cause = causes[0].id;
+	metrics_report(&m, &r);
+	metrics_report(&m, &r);
+	r.confidence = "likely";
+	metrics_report(&m, &r);
+	r.cause = "unknown";
+	r.confidence = "unknown";
+	metrics_report(&m, &r);
+	r.cause = "";
+	metrics_report(&m, &r);
+	render();
+	snprintf(series, sizeof(series), "pinwhy_reports_total{cause=\"%s\",confidence=\"proven\"}",
+		 causes[0].id);
+	assert_int_equal(value_of(series), 2);
+	snprintf(series, sizeof(series), "pinwhy_reports_total{cause=\"%s\",confidence=\"likely\"}",
+		 causes[0].id);
+	assert_int_equal(value_of(series), 1);
+	assert_int_equal(value_of("pinwhy_reports_total{cause=\"unknown\",confidence=\"unknown\"}"), 1);
+	assert_int_equal(value_of("pinwhy_reports_total{cause=\"none\",confidence=\"none\"}"), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(largest_page_fits),
+		cmocka_unit_test(small_buffer_is_an_error),
+		cmocka_unit_test(page_is_well_formed),
+		cmocka_unit_test(no_series_twice),
+		cmocka_unit_test(numbers_are_exact),
+		cmocka_unit_test(one_state_per_slot),
+		cmocka_unit_test(reports_are_counted_by_verdict),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
