@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A test's hand inside the kernel: takes pins of the caller's pages as a driver would, and says
+ * where a page lies by asking the kernel's own functions. See pinhold.h for the interface.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/fs.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/pageblock-flags.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/version.h>
+#include <linux/xarray.h>
+
+#include "pinhold.h"
+
+/* Between two batches a killed caller is noticed. */
+#define BATCH_PAGES 512
+
+struct hold {
+	u32 flags;
+	unsigned long pages_held;
+	struct page **pages;
+	struct file *owner;	/* NULL: kept, or the owner is gone */
+};
+
+static DEFINE_XARRAY_ALLOC1(holds);
+/* Serialises the life of holds: who finds one in the array may use it while it has the lock. */
+static DEFINE_MUTEX(holds_lock);
+
+/*
+ * The kernel does not export the functions below. Their declared types come from its headers,
+ * so that a changed signature fails the build and not the guest.
+ */
+#ifdef MIGRATETYPE_MASK
+#define MIGRATETYPE_FUNCTION "get_pfnblock_flags_mask"
+static typeof(get_pfnblock_flags_mask) *migratetype_function;
+#else
+#define MIGRATETYPE_FUNCTION "get_pfnblock_migratetype"
+static typeof(get_pfnblock_migratetype) *migratetype_function;
+#endif
+
+static u32 pageblock_migratetype(const struct page *page)
+{
+#ifdef MIGRATETYPE_MASK
+	return migratetype_function(page, page_to_pfn(page), MIGRATETYPE_MASK);
+#else
+	return migratetype_function(page, page_to_pfn(page));
+#endif
+}
+
+/* From 6.9 on the count is an inline function of the headers. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#define MAPCOUNT_BY_POINTER
+static typeof(folio_mapcount) *mapcount_function;
+#endif
+
+static int mapcount(struct folio *folio)
+{
+#ifdef MAPCOUNT_BY_POINTER
+	return mapcount_function(folio);
+#else
+	return folio_mapcount(folio);
+#endif
+}
+
+static bool functions_found(void)
+{
+#ifdef MAPCOUNT_BY_POINTER
+	if (!mapcount_function)
+		return false;
+#endif
+	return migratetype_function;
+}
+
+/*
+ * Address of a kernel function that is not exported, or NULL. A kprobe finds it; its address lies
+ * behind the function's landing pad where there is one, so the offset, which kallsyms knows, is
+ * taken off again.
+ */
+static void *find_function(const char *name)
+{
+	struct kprobe probe = { .symbol_name = name };
+	char symbol[KSYM_SYMBOL_LEN];
+	unsigned long offset;
+	const char *plus;
+	void *address;
+
+	if (register_kprobe(&probe))
+		return NULL;
+	address = probe.addr;
+	unregister_kprobe(&probe);
+
+	sprint_symbol(symbol, (unsigned long)address);
+	plus = strchr(symbol, '+');
+	if (!plus || strncmp(symbol, name, plus - symbol) || name[plus - symbol] != '\0' ||
+	    sscanf(plus, "+0x%lx/", &offset) != 1)
+		return NULL;
+	return (char *)address - offset;
+}
+
+static void find_functions(void)
+{
+#ifdef CONFIG_X86_KERNEL_IBT
+	/* The kernel erases landing pads nobody jumps to; a call through a pointer would then fault. */
+	if (boot_cpu_has(X86_FEATURE_IBT)) {
+		pr_warn("this CPU enforces IBT: PINHOLD_RESOLVE is not available\n");
+		return;
+	}
+#endif
+	migratetype_function = find_function(MIGRATETYPE_FUNCTION);
+	if (!migratetype_function)
+		pr_warn("%s not found: PINHOLD_RESOLVE is not available\n", MIGRATETYPE_FUNCTION);
+#ifdef MAPCOUNT_BY_POINTER
+	mapcount_function = find_function("folio_mapcount");
+	if (!mapcount_function)
+		pr_warn("folio_mapcount not found: PINHOLD_RESOLVE is not available\n");
+#endif
+}
+
+static void describe(struct page *page, struct pinhold_resolve *res)
+{
+	struct folio *folio = page_folio(page);
+	bool large = folio_test_large(folio);
+
+	res->pfn = page_to_pfn(page);
+	res->node = page_to_nid(page);
+	res->zone = zone_idx(page_zone(page));
+	res->migratetype = pageblock_migratetype(page);
+	res->refcount = folio_ref_count(folio) - 1;
+	res->mapcount = mapcount(folio);
+	res->order = folio_order(folio);
+	res->pincount = large ? atomic_read(&folio->_pincount) : PINHOLD_PINCOUNT_UNAVAILABLE;
+	res->flags = (folio_test_anon(folio) ? PINHOLD_PAGE_ANON : 0) |
+		     (large ? PINHOLD_PAGE_LARGE : 0) |
+		     (folio_test_hugetlb(folio) ? PINHOLD_PAGE_HUGETLB : 0) |
+		     (folio_maybe_dma_pinned(folio) ? PINHOLD_PAGE_MAYBE_PINNED : 0);
+	res->is_cma = is_migrate_cma(res->migratetype) ? 1 : 0;
+	res->is_movable_zone = res->zone == ZONE_MOVABLE;
+	strscpy(res->zone_name, page_zone(page)->name, sizeof(res->zone_name));
+}
+
+static long resolve(void __user *arg)
+{
+	struct pinhold_resolve res;
+	struct page *page;
+	u64 addr;
+	int got;
+
+	if (!functions_found())
+		return -ENOSYS;
+	if (get_user(addr, (u64 __user *)arg))
+		return -EFAULT;
+
+	memset(&res, 0, sizeof(res));
+	res.addr = addr;
+	got = get_user_pages_fast(addr & PAGE_MASK, 1, 0, &page);
+	if (got != 1)
+		return got < 0 ? got : -EFAULT;
+	describe(page, &res);
+	put_page(page);
+	return copy_to_user(arg, &res, sizeof(res)) ? -EFAULT : 0;
+}
+
+static void release_pages_of(struct hold *hold)
+{
+	bool dirty = hold->flags & PINHOLD_WRITE;
+	unsigned long i;
+
+	if (!(hold->flags & PINHOLD_GET)) {
+		unpin_user_pages_dirty_lock(hold->pages, hold->pages_held, dirty);
+		return;
+	}
+	for (i = 0; i < hold->pages_held; i++) {
+		if (dirty)
+			set_page_dirty_lock(hold->pages[i]);
+		put_page(hold->pages[i]);
+		cond_resched();
+	}
+}
+
+static void hold_free(struct hold *hold)
+{
+	if (!hold)
+		return;
+	if (hold->pages)
+		release_pages_of(hold);
+	kvfree(hold->pages);
+	kfree(hold);
+}
+
+static struct hold *hold_new(const struct pinhold_pin *pin, unsigned long wanted, struct file *file)
+{
+	struct hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL);
+
+	if (!hold)
+		return NULL;
+	hold->flags = pin->flags;
+	hold->owner = (pin->flags & PINHOLD_KEEP) ? NULL : file;
+	hold->pages = kvcalloc(wanted, sizeof(*hold->pages), GFP_KERNEL);
+	if (!hold->pages) {
+		kfree(hold);
+		return NULL;
+	}
+	return hold;
+}
+
+static long hold_fill(struct hold *hold, unsigned long start, unsigned long wanted)
+{
+	unsigned int gup = ((hold->flags & PINHOLD_WRITE) ? FOLL_WRITE : 0) |
+			   ((hold->flags & PINHOLD_LONGTERM) ? FOLL_LONGTERM : 0);
+
+	while (hold->pages_held < wanted) {
+		unsigned long at = start + hold->pages_held * PAGE_SIZE;
+		int batch = min(wanted - hold->pages_held, (unsigned long)BATCH_PAGES);
+		struct page **to = hold->pages + hold->pages_held;
+		int got;
+
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		got = (hold->flags & PINHOLD_GET) ? get_user_pages_fast(at, batch, gup, to) :
+						    pin_user_pages_fast(at, batch, gup, to);
+		if (got <= 0)
+			return got ? got : -EFAULT;
+		hold->pages_held += got;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* -EBUSY is the array's word for "all ids are taken". */
+static long hold_publish(struct hold *hold, u32 *ret_id)
+{
+	long r;
+
+	mutex_lock(&holds_lock);
+	r = xa_alloc(&holds, ret_id, hold, XA_LIMIT(1, PINHOLD_MAX_HOLDS), GFP_KERNEL);
+	mutex_unlock(&holds_lock);
+	return r == -EBUSY ? -ENOSPC : r;
+}
+
+static struct hold *hold_take(u32 id)
+{
+	struct hold *hold;
+
+	mutex_lock(&holds_lock);
+	hold = xa_erase(&holds, id);
+	mutex_unlock(&holds_lock);
+	return hold;
+}
+
+static long pin_check(const struct pinhold_pin *pin, unsigned long *ret_wanted)
+{
+	u64 first = pin->addr >> PAGE_SHIFT;
+	u64 last = (pin->addr + pin->len - 1) >> PAGE_SHIFT;
+
+	if (pin->flags & ~PINHOLD_ALL_FLAGS)
+		return -EINVAL;
+	if ((pin->flags & PINHOLD_GET) && (pin->flags & PINHOLD_LONGTERM))
+		return -EINVAL;
+	if (!pin->len || pin->addr + pin->len < pin->addr)
+		return -EINVAL;
+	if (last - first >= PINHOLD_MAX_PAGES)
+		return -E2BIG;
+	*ret_wanted = last - first + 1;
+	return 0;
+}
+
+static long pin_pages(struct file *file, void __user *arg)
+{
+	struct pinhold_pin pin;
+	unsigned long wanted;
+	struct hold *hold;
+	long r;
+
+	if (copy_from_user(&pin, arg, sizeof(pin)))
+		return -EFAULT;
+	r = pin_check(&pin, &wanted);
+	if (r)
+		return r;
+	hold = hold_new(&pin, wanted, file);
+	if (!hold)
+		return -ENOMEM;
+	r = hold_fill(hold, pin.addr & PAGE_MASK, wanted);
+	if (!r)
+		r = hold_publish(hold, &pin.id);
+	if (r) {
+		hold_free(hold);
+		return r;
+	}
+	if (copy_to_user(arg, &pin, sizeof(pin))) {
+		/* Nobody would know the id: all or nothing. */
+		hold_free(hold_take(pin.id));
+		return -EFAULT;
+	}
+	return 0;
+}
+
+static long unpin(void __user *arg)
+{
+	struct pinhold_state state;
+	struct hold *hold;
+
+	if (copy_from_user(&state, arg, sizeof(state)))
+		return -EFAULT;
+	hold = hold_take(state.id);
+	hold_free(hold);
+	return hold ? 0 : -ENOENT;
+}
+
+static long hold_state(void __user *arg)
+{
+	struct pinhold_state state;
+	struct hold *hold;
+
+	if (copy_from_user(&state, arg, sizeof(state)))
+		return -EFAULT;
+	mutex_lock(&holds_lock);
+	hold = xa_load(&holds, state.id);
+	if (hold) {
+		state.flags = hold->flags;
+		state.pages = hold->pages_held;
+	}
+	mutex_unlock(&holds_lock);
+	if (!hold)
+		return -ENOENT;
+	return copy_to_user(arg, &state, sizeof(state)) ? -EFAULT : 0;
+}
+
+static long pinhold_ioctl(struct file *file, unsigned int command, unsigned long arg)
+{
+	void __user *user = (void __user *)arg;
+
+	switch (command) {
+	case PINHOLD_RESOLVE:
+		return resolve(user);
+	case PINHOLD_PIN:
+		return pin_pages(file, user);
+	case PINHOLD_UNPIN:
+		return unpin(user);
+	case PINHOLD_STATE:
+		return hold_state(user);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static int pinhold_release(struct inode *inode, struct file *file)
+{
+	unsigned long id;
+	struct hold *hold;
+
+	mutex_lock(&holds_lock);
+	xa_for_each(&holds, id, hold) {
+		if (hold->owner != file)
+			continue;
+		xa_erase(&holds, id);
+		hold_free(hold);
+	}
+	mutex_unlock(&holds_lock);
+	return 0;
+}
+
+static const struct file_operations pinhold_fops = {
+	.owner = THIS_MODULE,	/* an open descriptor keeps the module: only kept holds remain at exit */
+	.unlocked_ioctl = pinhold_ioctl,
+	.release = pinhold_release,
+};
+
+static struct miscdevice pinhold_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "pinhold",
+	.fops = &pinhold_fops,
+	.mode = 0600,
+};
+
+static int __init pinhold_init(void)
+{
+	find_functions();
+	return misc_register(&pinhold_device);
+}
+
+static void __exit pinhold_exit(void)
+{
+	unsigned long id;
+	struct hold *hold;
+
+	misc_deregister(&pinhold_device);
+	xa_for_each(&holds, id, hold)
+		hold_free(hold);
+	xa_destroy(&holds);
+}
+
+module_init(pinhold_init);
+module_exit(pinhold_exit);
+MODULE_DESCRIPTION("Takes and resolves user pages for the tests of pinwhy");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * /dev/pinhold: what a test asks the kernel to do, and to tell, about the caller's own pages.
+ *
+ * A hold is a set of page references that stays until it is given back:
+ * by PINHOLD_UNPIN, or when the file descriptor that took it is closed; with PINHOLD_KEEP the
+ * hold outlives the descriptor and its process, and goes at PINHOLD_UNPIN or when the module is
+ * unloaded. Ids are global, so that another process can give a kept hold back.
+ * Pages held here are not charged to RLIMIT_MEMLOCK: the device is root's alone.
+ */
+#ifndef PINHOLD_H
+#define PINHOLD_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define PINHOLD_DEVICE "/dev/pinhold"
+
+#define PINHOLD_MAX_HOLDS 256		/* ENOSPC beyond */
+#define PINHOLD_MAX_PAGES 262144	/* per hold; E2BIG beyond */
+
+/* flags of struct pinhold_pin */
+#define PINHOLD_WRITE	 (1u << 0)	/* FOLL_WRITE; the pages are dirtied when given back */
+#define PINHOLD_LONGTERM (1u << 1)	/* FOLL_LONGTERM; not with PINHOLD_GET */
+#define PINHOLD_GET	 (1u << 2)	/* plain references (get_user_pages) instead of pins */
+#define PINHOLD_KEEP	 (1u << 3)	/* outlive the descriptor */
+#define PINHOLD_ALL_FLAGS (PINHOLD_WRITE | PINHOLD_LONGTERM | PINHOLD_GET | PINHOLD_KEEP)
+
+/* flags of struct pinhold_resolve */
+#define PINHOLD_PAGE_ANON	  (1u << 0)
+#define PINHOLD_PAGE_LARGE	  (1u << 1)
+#define PINHOLD_PAGE_HUGETLB	  (1u << 2)
+#define PINHOLD_PAGE_MAYBE_PINNED (1u << 3)	/* folio_maybe_dma_pinned() */
+
+#define PINHOLD_PINCOUNT_UNAVAILABLE 0xffffffffffffffffull
+
+/*
+ * Where the caller's page at addr lies and who counts on it, as the kernel's own functions say.
+ * The page is faulted in if it is not there: an untouched anonymous page is the zero page.
+ * Counts are those of the folio, without the reference this call itself takes; per-CPU batches
+ * of the kernel may hold one more for a while after the page was first touched.
+ * ENOSYS: a kernel function was not found; nothing is ever computed in its place.
+ */
+struct pinhold_resolve {
+	__u64 addr;		/* in */
+	__u64 pfn;
+	__u64 pincount;		/* the kernel keeps one for large folios only */
+	__u32 node;
+	__u32 zone;		/* number in the node, enum zone_type */
+	__u32 migratetype;	/* of the pageblock, enum migratetype */
+	__u32 refcount;
+	__u32 mapcount;
+	__u32 order;
+	__u32 flags;
+	__u32 is_cma;		/* the pageblock is MIGRATE_CMA */
+	__u32 is_movable_zone;	/* the zone is ZONE_MOVABLE */
+	__u32 pad;
+	char zone_name[16];
+};
+
+/* Takes all pages that [addr, addr + len) touches, or none. */
+struct pinhold_pin {
+	__u64 addr;	/* in */
+	__u64 len;	/* in */
+	__u32 flags;	/* in */
+	__u32 id;	/* out, never 0 */
+};
+
+/* PINHOLD_STATE fills what is behind the id; PINHOLD_UNPIN reads the id alone. ENOENT: no such hold. */
+struct pinhold_state {
+	__u32 id;	/* in */
+	__u32 flags;
+	__u64 pages;
+};
+
+#define PINHOLD_RESOLVE _IOWR('P', 1, struct pinhold_resolve)
+#define PINHOLD_PIN	_IOWR('P', 2, struct pinhold_pin)
+#define PINHOLD_UNPIN	_IOW('P', 3, struct pinhold_state)
+#define PINHOLD_STATE	_IOWR('P', 4, struct pinhold_state)
+
+_Static_assert(sizeof(struct pinhold_resolve) == 80, "struct pinhold_resolve has a hole");
+_Static_assert(sizeof(struct pinhold_pin) == 24, "struct pinhold_pin has a hole");
+_Static_assert(sizeof(struct pinhold_state) == 16, "struct pinhold_state has a hole");
+
+#endif

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Functions for suites (busybox sh) that watch with pinwhy: source it after lib.sh. Names that a
+# change of the program's interface would touch (metrics, config keys) are all in this file.
+# shellcheck shell=sh
+# shellcheck disable=SC2034  # some variables are for the suite that sources this file
+
+PINWHY_ADDRESS=127.0.0.1:9835
+PINWHY_REPORTS=$OUT/reports.jsonl
+EXPECT=/tests/scenarios/expect
+BIN=/tests/bin
+pinwhy_starts=0
+
+# pinwhy_launch COMMAND...: runs it in the background as the instance the other functions mean.
+pinwhy_launch() {
+	pinwhy_starts=$((pinwhy_starts + 1))
+	pinwhy_log=$OUT/pinwhy-$pinwhy_starts.log
+	"$@" >"$OUT/pinwhy-$pinwhy_starts.stdout" 2>"$pinwhy_log" &
+	pinwhy_pid=$!
+}
+
+# pinwhy_start ARGS...: starts it and waits for READY. A death before that is a failure.
+pinwhy_start() {
+	pinwhy_launch pinwhy run --reports "$PINWHY_REPORTS" --listen "$PINWHY_ADDRESS" "$@"
+	wait_until 120 pinwhy_ready_or_dead && pinwhy_ready
+}
+
+pinwhy_alive() { kill -0 "$pinwhy_pid" 2>/dev/null; }
+pinwhy_said_ready() { grep -q READY "$pinwhy_log"; }
+pinwhy_ready_or_dead() { pinwhy_said_ready || ! pinwhy_alive; }
+pinwhy_readyz() { wget -q -O /dev/null "http://$PINWHY_ADDRESS/readyz"; }
+pinwhy_ready() { pinwhy_alive && pinwhy_said_ready && pinwhy_readyz; }
+
+# need_pinwhy NAME ARGS...: starts it as a test of its own; the suite ends when that fails.
+need_pinwhy() {
+	need_name=$1
+	shift
+	if ! pinwhy_start "$@"; then
+		fail "$need_name" "pinwhy did not get ready: $(tail -n 1 "$pinwhy_log")"
+		done_testing
+	fi
+	pass "$need_name"
+}
+
+pinwhy_dead() { ! pinwhy_alive; }
+
+# pinwhy_stop: SIGTERM, and its exit code.
+pinwhy_stop() {
+	kill -TERM "$pinwhy_pid" 2>/dev/null
+	wait_until 30 pinwhy_dead || kill -KILL "$pinwhy_pid"
+	wait "$pinwhy_pid"
+}
+
+pinwhy_scrape() { wget -q -O - "http://$PINWHY_ADDRESS/metrics"; }
+
+# pinwhy_metric NAME [LABEL="VALUE"]...: the sum of all series of the metric that carry the labels.
+# A metric that is not there at all is an error, so that a wrong name never reads as 0.
+pinwhy_metric() {
+	metric_name=$1
+	shift
+	pinwhy_scrape | awk -v name="$metric_name" -v labels="$*" '
+		BEGIN { n = split(labels, want, " ") }
+		$1 == "#" && $3 == name { family = 1 }
+		{
+			series = $1
+			bare = series
+			sub(/[{].*/, "", bare)
+			if (bare != name)
+				next
+			family = 1
+			for (i = 1; i <= n; i++)
+				if (index(series, want[i]) == 0)
+					next
+			sum += $NF
+		}
+		END { if (!family) exit 1; printf "%.0f\n", sum }'
+}
+
+registrations_ok() { pinwhy_metric pinwhy_registrations_total 'result="ok"'; }
+registrations_failed() { pinwhy_metric pinwhy_registrations_total 'result="failed"'; }
+
+# "slot state" for each slot of the running instance.
+slot_states() { pinwhy_scrape | sed -n 's/^pinwhy_slot_state{slot="\([^"]*\)",state="\([^"]*\)"} 1$/\1 \2/p'; }
+slot_state() { slot_states | awk -v slot="$1" '$1 == slot { print $2 }'; }
+slot_attached() { case $(slot_state "$1") in attached | active) ;; *) return 1 ;; esac; }
+
+# Slots that are not as they must be: all attached, but those on demand and those of absent modules.
+slots_amiss() {
+	slot_states | while read -r slot state; do
+		case $slot:$state in
+		*:attached | *:active | pin_fast_*:disabled) ;;
+		mlx5_*:absent) [ -d /sys/module/mlx5_ib ] && echo "$slot $state" ;;
+		rxe_*:absent) [ -d /sys/module/rdma_rxe ] && echo "$slot $state" ;;
+		*) echo "$slot $state" ;;
+		esac
+	done
+}
+
+all_slots_attached() {
+	slots_amiss >/tmp/slots.amiss
+	cat /tmp/slots.amiss
+	[ ! -s /tmp/slots.amiss ] && slot_attached reg_mr_exit && slot_attached putback
+}
+
+# How many reports there are, of all kinds or of kind $1.
+reports_count() {
+	[ -f "$PINWHY_REPORTS" ] || { echo 0; return; }
+	if [ $# -eq 0 ]; then
+		wc -l <"$PINWHY_REPORTS"
+	else
+		grep -c "\"kind\": *\"$1\"" "$PINWHY_REPORTS" || true
+	fi
+}
+reports_reach() { [ "$(reports_count)" -ge "$1" ]; }
+kind_reaches() { [ "$(reports_count "$1")" -ge "$2" ]; }
+report_at() { sed -n "${1}p" "$PINWHY_REPORTS"; }
+last_of_kind() { grep "\"kind\": *\"$1\"" "$PINWHY_REPORTS" | tail -n 1; }
+
+# play_begin FILE PROGRAM OPTIONS...: a scenario program that prints FILE.json and then stays, so that
+# facts about it can still be read. play_end lets it go.
+play_begin() {
+	play_file=$1
+	shift
+	[ -p /tmp/play.fifo ] || mkfifo /tmp/play.fifo
+	"$@" --stay </tmp/play.fifo >"$play_file.json" 2>"$play_file.err" &
+	play_pid=$!
+	exec 3>/tmp/play.fifo
+	wait_until 120 play_told
+}
+play_told() { grep -q as_expected "$play_file.json" || ! kill -0 "$play_pid"; }
+
+# play_end NAME: says how the scenario itself went.
+play_end() {
+	exec 3>&-
+	wait "$play_pid"
+	play_code=$?
+	case $play_code in
+	0) pass "outcome_$1" ;;
+	1) fail "outcome_$1" "the kernel did something else: $(cat "$play_file.json")" ;;
+	*) fail "outcome_$1" "not played (exit $play_code): $(tail -n 1 "$play_file.err")" ;;
+	esac
+	return "$play_code"
+}
+
+# expect NAME FILE.jq TRUTH REPORT: FILE.jq compares a report with what a scenario program printed
+# and answers {checked, failed: [names]}. Whatever else comes out of jq is a failure too.
+expect() {
+	expect_out=$(jq -c -L "$EXPECT" --slurpfile truth "$3" -f "$EXPECT/$2" "$4" 2>&1)
+	case $expect_out in
+	'{"checked":0,'*) fail "$1" "$2 checked nothing" ;;
+	'{"checked":'*',"failed":[]}') pass "$1" ;;
+	*) fail "$1" "$2: $expect_out; report in $4" ; return 1 ;;
+	esac
+}
+
+# The area of this boot by the kernel's own tables: cma, movable or none.
+boot_area() {
+	if awk '$1 == "CmaTotal:" { kib = $2 } END { exit !(kib > 0) }' /proc/meminfo; then
+		echo cma
+	elif awk '/^Node/ { movable = /Movable/ } movable && $1 == "present" { n += $2 } END { exit !(n > 0) }' /proc/zoneinfo; then
+		echo movable
+	else
+		echo none
+	fi
+}
+
+# Settings: every failure gets a report of its own, however often it repeats.
+no_folding() { printf '[storm]\nburst = 10000\n'; }
+stuck_after() { printf '[stuck]\nafter_ms = %s\n' "$1"; }
+small_ring() { printf '[ring]\nbytes = 4096\n'; }
+
+# Modules that the scenario programs need.
+scenario_modules() {
+	modprobe configfs 2>/dev/null
+	modprobe null_blk nr_devices=1 gb=4 &&
+		modprobe dm_mod && modprobe dm_delay &&
+		{ [ -c /dev/pinhold ] || insmod /tests/kmod/pinhold.ko; }
+}

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The guest lab's targets. K is a kernel of tests/vm/kernels.list, S a suite of tests/vm/suites.
+
+BUILD ?= build
+CC ?= cc
+VM_CFLAGS ?= -std=gnu11 -O2 -g -Wall -Wextra -Wformat=2
+
+VM_GUEST_PROGRAMS := $(patsubst tests/vm/guest/%.c,$(BUILD)/tests/guest/%,$(wildcard tests/vm/guest/*.c))
+VM_KERNELS := $(shell awk '!/^[ \t]*(\#|$$)/ { print $$1 }' tests/vm/kernels.list)
+
+.PHONY: vm check-vm check-vm-host fetch vm-programs
+
+# A guest program may include the header of a test module, but never depends on its build.
+$(BUILD)/tests/guest/%: tests/vm/guest/%.c
+	@mkdir -p $(@D)
+	$(CC) $(VM_CFLAGS) -MMD -MP -o $@ $<
+-include $(VM_GUEST_PROGRAMS:=.d)
+
+vm-programs: $(VM_GUEST_PROGRAMS)
+
+# Called in the recipes below: says what K may be when it is not given.
+vm_need_k = $(if $(K),,$(error say which kernel: make $@ K=NAME, with NAME one of: $(VM_KERNELS)))
+
+# A shell in a guest. Ctrl-A X ends it.
+vm: vm-programs
+	$(vm_need_k)tests/vm/run $(K) shell $(VM_ARGS)
+
+# One suite on one kernel: make check-vm K=6.1 S=smoke
+check-vm: vm-programs
+	$(vm_need_k)tests/vm/run $(K) $(or $(S),smoke) $(VM_ARGS)
+
+# What the lab promises about itself, without a guest.
+check-vm-host:
+	tests/vm/selftest
+
+fetch:
+	tests/vm/fetch $(VM_KERNELS)
