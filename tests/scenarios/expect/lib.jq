@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Shared by the expectations: an expectation is a list of named checks on one report.
+
+# What is not true, missing or an error is a failed check.
+def check(name; condition): {name: name, ok: ((try condition catch false) == true)};
+
+def verdict_on(checks): {checked: (checks | length), failed: [checks[] | select(.ok | not) | .name]};
+
+def filled: type == "string" and length > 0;
+
+def hex: ltrimstr("0x") | explode | map(if . >= 97 then . - 87 else . - 48 end) | reduce .[] as $d (0; . * 16 + $d);
+
+def covers_pages($t): (($t.address | hex) % 4096 + $t.length + 4095) / 4096 | floor;
+
+# What every report of a failed registration says about the call, whatever its cause.
+def registration($t; $name; $number):
+	check("schema"; .schema == 1 or .schema == "1"),
+	check("kind"; .kind == "registration_failed"),
+	check("report_id"; .report_id | test("^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")),
+	check("time"; .time | test("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$")),
+	check("pid"; .process.pid == $t.pid),
+	check("comm"; .process.comm == $t.comm),
+	check("device"; .registration.device == $t.device),
+	check("driver"; .registration.driver == "rdma_rxe"),
+	check("address"; .registration.address == $t.address),
+	check("length"; .registration.length == $t.length),
+	check("access"; (.registration.access | sort) == ($t.access | sort)),
+	check("errno"; .registration.errno == $number),
+	check("errno_name"; .registration.errno_name == $name),
+	check("duration"; .registration.duration_ns > 0),
+	check("chain_ends_in_uverbs"; .chain | last | (.function | test("uverbs")) and .errno_name == $name),
+	check("summary"; .verdict.summary | filled),
+	check("evidence"; .verdict.evidence | length > 0 and all(filled)),
+	check("remedies"; .verdict.remedies | length > 0 and all(filled)),
+	check("no_kernel_pointer"; tostring | test("0xffff[0-9a-f]{12}") | not);
+
+def cause($id): check("cause"; .verdict.cause == $id);
+def proven: check("confidence"; .verdict.confidence == "proven");
+
+def ruled_out($id): check("ruled_out_\($id)"; any(.ruled_out[]; .cause == $id and (.because | filled)));
+
+# A cause that a number excludes says by which.
+def excluded($id): check("ruled_out_\($id)"; any(.ruled_out[]; .cause == $id and (.because | test("[0-9]"))));

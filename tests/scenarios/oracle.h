@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The test module's answers and pins; see tests/kmod/pinhold/pinhold.h for what they mean. */
+#ifndef SCENARIO_ORACLE_H
+#define SCENARIO_ORACLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../kmod/pinhold/pinhold.h"
+
+/* The kinds of memory that a long-term pin must leave. */
+enum area { AREA_NONE, AREA_CMA, AREA_MOVABLE, AREA_MAX };
+
+enum area area_parse(const char *name);
+const char *area_name(enum area area);
+
+void oracle_open(void);	/* dies without /dev/pinhold: no oracle, no test */
+struct pinhold_resolve oracle_ask(uint64_t address);	/* dies when the module cannot say */
+bool oracle_in_area(const struct pinhold_resolve *page, enum area area);
+/* In no area at all: where a long-term pin may leave a page. */
+bool oracle_ordinary(const struct pinhold_resolve *page);
+uint64_t oracle_head_pfn(const struct pinhold_resolve *page);
+void oracle_json(const char *key, const struct pinhold_resolve *page);
+
+uint32_t hold_take(uint64_t address, uint64_t length, uint32_t flags);	/* PINHOLD_*; dies when refused */
+void hold_give(uint32_t id);
+
+#endif
