@@ -49,6 +49,7 @@ struct agent {
 	uint64_t ticks;
 	int tick_timer, pipeline_timer, memory_timer;
 	bool ready, stopping, healthy;
+	bool modules_changed;	/* the ring brought a hint */
 };
 
 /* Handlers and periodic work: agent_work.c */

@@ -30,9 +30,12 @@ static void rearm_pipeline(struct agent *a)
 
 void agent_on_record(void *ctx, const void *data, size_t size)
 {
+	const struct wire_hdr *hdr = data;
 	struct agent *a = ctx;
 
 	tap_event(&a->tap, data, size, loop_now(a->loop));
+	if (size >= sizeof(*hdr) && hdr->kind == WIRE_MODULE)
+		a->modules_changed = true;
 }
 
 void agent_on_ring(void *ctx, uint32_t events, struct clock_pair now)
@@ -40,8 +43,14 @@ void agent_on_ring(void *ctx, uint32_t events, struct clock_pair now)
 	struct agent *a = ctx;
 
 	(void)events;
-	(void)now;
+	/* Before the records, so that their reports tell of what was lost among them. */
+	agent_count(a, now);
 	ring_consume(a->ring, RING_BUDGET);
+	if (a->modules_changed) {
+		a->modules_changed = false;
+		agent_attach(a, now);
+		agent_say_ready(a, now);
+	}
 	rearm_pipeline(a);
 }
 

@@ -178,8 +178,7 @@ static int64_t enum_value(const struct btf *btf, const char *enum_name, const ch
 }
 
 /* Names of an enum by value, without prefix; the first of two names for one value stays. */
-static void enum_table(const struct btf *btf, const char *enum_name, const char *prefix, bool lower,
-		       struct enum_names *ret)
+static void enum_table(const struct btf *btf, const char *enum_name, const char *prefix, struct enum_names *ret)
 {
 	int id = btf__find_by_name_kind(btf, enum_name, BTF_KIND_ENUM);
 	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, id) : NULL;
@@ -195,9 +194,28 @@ static void enum_table(const struct btf *btf, const char *enum_name, const char 
 		if (out[0])
 			continue;
 		snprintf(out, IDENTITY_NAME_LEN, "%s", s + strlen(prefix));
-		for (char *c = out; lower && *c; c++)
-			*c = (char)tolower((unsigned char)*c);
 	}
+}
+
+static void lower_from(char *s, size_t from)
+{
+	for (size_t i = 0; s[i]; i++)
+		if (i >= from)
+			s[i] = (char)tolower((unsigned char)s[i]);
+}
+
+static void lower(struct enum_names *names)
+{
+	for (int i = 0; i < IDENTITY_NAMES_MAX; i++)
+		lower_from(names->name[i], 0);
+}
+
+/* As in /proc/zoneinfo: "DMA32", "Normal", "Movable" (zone_names[] of mm/page_alloc.c). */
+static void zone_spelling(struct enum_names *zones)
+{
+	for (int i = 0; i < IDENTITY_NAMES_MAX; i++)
+		if (strncmp(zones->name[i], "DMA", 3))
+			lower_from(zones->name[i], 1);
 }
 
 static const struct btf_member *member_of(const struct btf *btf, const char *type, const char *member,
@@ -358,10 +376,13 @@ static void fill_names(const struct btf *btf, struct identity *id)
 	read_line("/proc/sys/kernel/random/boot_id", id->boot_id, sizeof(id->boot_id));
 	id->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	fill_foll(btf, id);
-	enum_table(btf, "zone_type", "ZONE_", false, &id->zones);
-	enum_table(btf, "migratetype", "MIGRATE_", false, &id->migratetypes);
-	enum_table(btf, "migrate_reason", "MR_", true, &id->migrate_reasons);
-	enum_table(btf, "migrate_mode", "MIGRATE_", true, &id->migrate_modes);
+	enum_table(btf, "zone_type", "ZONE_", &id->zones);
+	zone_spelling(&id->zones);
+	enum_table(btf, "migratetype", "", &id->migratetypes);
+	enum_table(btf, "migrate_reason", "MR_", &id->migrate_reasons);
+	lower(&id->migrate_reasons);
+	enum_table(btf, "migrate_mode", "MIGRATE_", &id->migrate_modes);
+	lower(&id->migrate_modes);
 }
 
 int kfacts_open(struct kfacts **ret_kf)

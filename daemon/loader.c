@@ -432,6 +432,10 @@ static void attach_slot(struct loader *l, int i)
 	}
 	s->state = SLOT_ATTACH_FAILED;
 	snprintf(s->reason, sizeof(s->reason), "%s on %s: %.60s", v->how, v->target, strerror(-err));
+	/* A better variant that the kernel refused is the story; this one was only the way out. */
+	for (const struct variant *first = s->variants; first < v; first++)
+		if (first->refused)
+			snprintf(s->reason, sizeof(s->reason), "%s: %.100s", first->how, first->why);
 	if (err == -EPERM || err == -EACCES)
 		l->refused = err;
 	log_warn("slot %s: cannot attach %s", slot_rows[i].name, s->reason);

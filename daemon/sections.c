@@ -354,6 +354,20 @@ static void put_flags(struct section *s, struct json_object *page, const char *k
 	jb_put(s->b, page, key, array);
 }
 
+/* What made the place one that long-term pins refuse. NULL: nothing did, as far as was seen. */
+static const char *placement_source(const struct wire_folio *f)
+{
+	bool area = (f->have & WIRE_HAVE_AREA) && f->area[0];
+
+	if ((f->flags & WIRE_FOLIO_CMA) && area) /* hugetlb_cma= names its areas after itself */
+		return strncmp(f->area, "hugetlb", strlen("hugetlb")) == 0 ? "hugetlb_cma" : "cma_area";
+	if (f->flags & WIRE_FOLIO_CMA)
+		return "cma_outside_known_areas";
+	if (f->flags & WIRE_FOLIO_MOVABLE_ZONE)
+		return "movable_zone";
+	return f->flags & WIRE_FOLIO_ISOLATE ? "isolation" : NULL;
+}
+
 static void put_placement(struct section *s, struct json_object *page, const struct wire_folio *f)
 {
 	static const struct flag_word places[] = {
@@ -371,7 +385,8 @@ static void put_placement(struct section *s, struct json_object *page, const str
 	if (name_enum(&id->migratetypes, f->migratetype)[0])
 		jb_string(s->b, page, "migratetype", name_enum(&id->migratetypes, f->migratetype));
 	put_flags(s, page, "placement", places, COUNT(places), f->flags);
-	jb_string(s->b, page, "placement_source", "kernel_at_failed_migration");
+	if (placement_source(f))
+		jb_string(s->b, page, "placement_source", placement_source(f));
 	if ((f->have & WIRE_HAVE_AREA) && f->area[0])
 		jb_string(s->b, page, "area", f->area);
 }
@@ -389,8 +404,9 @@ static void put_counts(struct section *s, struct json_object *page, const struct
 		jb_int(s->b, page, "pincount", f->pincount);
 	if (!refs.known)
 		return;
-	if (!refs.counted && refs.pins > 0)
-		jb_int(s->b, page, "pins_estimate", refs.pins);
+	if (f->pincount < 0)
+		jb_int(s->b, page, "pincount", refs.pins);
+	jb_bool(s->b, page, "pincount_estimated", f->pincount < 0);
 	jb_int(s->b, page, "other_references", refs.others);
 }
 

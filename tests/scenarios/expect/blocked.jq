@@ -17,7 +17,7 @@ def added($t; $b): $b.references * (if is_pin($t; $b) and $b.order == 0 then 102
 def same_word($a; $b): ($a | ascii_downcase) == ($b | ascii_downcase);
 
 def place($b): .pfn == $b.pfn and .node == $b.node and .order == $b.order and same_word(.zone; $b.zone) and
-	same_word(.migratetype; migratetype_names[$b.migratetype]);
+	same_word(.migratetype; "MIGRATE_" + migratetype_names[$b.migratetype]);
 
 def counted($t; $b):
 	.refcount - .expected == added($t; $b) and
