@@ -293,7 +293,7 @@ static bool get_facts(struct json_object *values, struct json_object *errs, stru
 	int i;
 
 	/* A fact that the capture does not know was added later. */
-	facts_unknown(facts, -ENODATA);
+	facts_unknown(facts, FACT_NOT_ASKED);
 	for (i = 0; i < FACT_MAX; i++) {
 		const struct fact_desc *d = &fact_descs[i];
 		char *field = (char *)facts + d->offset;

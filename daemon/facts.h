@@ -7,6 +7,7 @@
 #ifndef PINWHY_FACTS_H
 #define PINWHY_FACTS_H
 
+#include <errno.h>
 #include <stdint.h>
 
 #include "wire.h"
@@ -28,6 +29,10 @@ struct facts {
 #undef FACT_U64
 #undef FACT_STR
 };
+
+/* Two answers that are no failure to read: this node has no such thing, and nobody asked. */
+#define FACT_NONE (-ENODATA)
+#define FACT_NOT_ASKED (-ENOMSG)
 
 #define FACT_KNOWN(f, name) ((f)->err[FACT_##name] == 0)
 

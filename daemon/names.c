@@ -37,6 +37,7 @@ static const struct {
 	{ ENAMETOOLONG, "ENAMETOOLONG", "name too long" },
 	{ ENOSYS, "ENOSYS", "not implemented" },
 	{ ENODATA, "ENODATA", "not available on this node" },
+	{ ENOMSG, "ENOMSG", "not asked for" },
 	{ ETIME, "ETIME", "timer expired" },
 	{ EPROTO, "EPROTO", "protocol error" },
 	{ EBADMSG, "EBADMSG", "bad message" },

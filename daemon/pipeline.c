@@ -333,7 +333,7 @@ static void registration_end(struct pipeline *p, const struct wire_reg_end *end,
 	p->stats.stuck_forgotten += end->was_reported && !stuck;
 	give_id(p, pending);
 	if (end->result == 0) {
-		facts_unknown(&pending->in.facts, -ENODATA);
+		facts_unknown(&pending->in.facts, FACT_NOT_ASKED);
 		send_report(p, pending);
 	} else if (admit(p, pending)) {
 		ask(p, pending, now);

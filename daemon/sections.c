@@ -467,7 +467,7 @@ struct number_row {
 	enum fact_id fact;
 	const char *key;
 	const char *path;
-	bool optional;	/* ENODATA says that this node has no such thing: nothing is missing */
+	bool optional;	/* a node may have no such thing: then nothing is missing */
 };
 
 static const struct number_row memlock_rows[] = {
@@ -499,7 +499,7 @@ static void put_number(struct section *s, struct json_object *object, const stru
 	memcpy(&value, (const char *)facts + desc->offset, sizeof(value));
 	if (err == 0)
 		jb_limit(s->b, object, row->key, value);
-	else if (!row->optional || err != ENODATA)
+	else if (!row->optional || err != -FACT_NONE)
 		section_missing(s, row->path, "%s: %s (%s)", desc->what, name_errno_words(err), name_errno(err));
 }
 

@@ -79,7 +79,7 @@ static void worker_main(pid_t parent, int fd, zygote_work_fn work, void *ctx)
 	while (recv(fd, &req, sizeof(req), 0) == (ssize_t)sizeof(req)) {
 		memset(&a, 0, sizeof(a));
 		a.id = req.id;
-		facts_unknown(&a.facts, -ENODATA);
+		facts_unknown(&a.facts, FACT_NOT_ASKED);
 		work(ctx, &req, &a.facts);
 		if (send(fd, &a, sizeof(a), MSG_NOSIGNAL) != (ssize_t)sizeof(a))
 			break;

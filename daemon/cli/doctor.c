@@ -80,7 +80,7 @@ static void examine(struct examination *x)
 	const char *why = "";
 	int err;
 
-	facts_unknown(&x->facts, -ENODATA);
+	facts_unknown(&x->facts, FACT_NOT_ASKED);
 	enrich_meminfo(&enrich, &nobody, &x->facts);
 	enrich_zoneinfo(&enrich, &nobody, &x->facts);
 	err = kfacts_open(&x->kf);

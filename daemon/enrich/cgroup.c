@@ -144,6 +144,9 @@ void enrich_cgroup(const struct enrich *e, int proc_fd, struct facts *f)
 		return;
 	}
 	err = read_file(dir, "memory.current", text, sizeof(text));
+	/* The root has none, nor has a group without the memory controller. */
+	if (err == -ENOENT)
+		err = FACT_NONE;
 	if (!err)
 		err = read_number(text, &f->cgroup_memory_current_bytes);
 	ENRICH_FAIL(f, cgroup_memory_current_bytes, err);

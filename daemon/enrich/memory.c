@@ -29,7 +29,7 @@ void enrich_meminfo(const struct enrich *e, const struct facts_request *req, str
 	err = read_open(e->root, "/proc/meminfo", &in);
 	/* A line that is missing is a fact too: without CONFIG_CMA there is no CmaTotal. */
 	for (size_t i = 0; i < nrows; i++)
-		*rows[i].err = err ? err : -ENOENT;
+		*rows[i].err = err ? err : FACT_NONE;
 	if (err)
 		return;
 	while (fgets(line, sizeof(line), in)) {

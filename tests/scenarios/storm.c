@@ -4,8 +4,10 @@
  * count of how they ended as one line of JSON.
  *   blocked   each thread fails --count times on a page that a first pin holds (--area says where)
  *   unmapped  each thread fails --count times on a range with a hole
- *   slow      all threads are inside their one registration at the same time, waiting for a page;
- *             a first line says so, a line on stdin lets them go; --fail makes them all fail then
+ *   slow      all are inside their one registration at the same time, waiting for a page; a first
+ *             line says so, a line on stdin lets them go; --fail makes them all fail then. Here
+ *             they are processes: before 6.12 a fault inside a pin keeps the memory map locked, and
+ *             a second thread would not get in
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -41,6 +44,7 @@ struct options {
 
 struct worker {
 	pthread_t thread;
+	pid_t process;
 	const struct rdma *rdma;
 	char *memory;
 	size_t length;
@@ -53,12 +57,14 @@ struct worker {
 struct how {
 	const char *name;
 	void (*prepare)(const struct options *options);
+	void (*start)(struct worker *worker);
+	void (*join)(struct worker *worker);
 	void (*middle)(const struct options *options);	/* while the threads run */
 	void (*end)(void);
 	int err;	/* each registration must end so */
 };
 
-static struct worker workers[THREADS_MAX];
+static struct worker *workers;	/* THREADS_MAX of them, shared with child processes */
 static struct region region;
 static struct positions held;
 
@@ -139,7 +145,7 @@ static void slow_middle(const struct options *options)
 	for (unsigned long i = 0; i < options->threads; i++)
 		if (!poll_until(has_tid, &workers[i], 10000) ||
 		    !thread_sleeps_in(atomic_load(&workers[i].tid), "folio_wait", &workers[i].ended))
-			die("thread %lu did not get stuck in its registration", i);
+			die("worker %lu did not get stuck in its registration", i);
 	json_open(NULL, '{');
 	json_str("state", "inside");
 	json_num("threads", (int64_t)options->threads);
@@ -167,12 +173,6 @@ static void no_end(void)
 {
 }
 
-static const struct how hows[] = {
-	{ "blocked", blocked_prepare, no_middle, blocked_end, ENOMEM },
-	{ "unmapped", unmapped_prepare, no_middle, no_end, EFAULT },
-	{ "slow", slow_prepare, slow_middle, slow_end, 0 },
-};
-
 static void *work(void *arg)
 {
 	struct worker *worker = arg;
@@ -185,18 +185,59 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static void thread_start(struct worker *worker)
+{
+	if (pthread_create(&worker->thread, NULL, work, worker))
+		die("cannot start a thread");
+}
+
+static void thread_join(struct worker *worker)
+{
+	pthread_join(worker->thread, NULL);
+}
+
+static void process_start(struct worker *worker)
+{
+	struct rdma rdma;
+	pid_t process = fork();
+
+	if (process < 0)
+		die_errno("fork");
+	if (process) {
+		worker->process = process;
+		return;
+	}
+	rdma_open(&rdma, "rxe0");
+	worker->rdma = &rdma;
+	work(worker);
+	_exit(0);
+}
+
+static void process_join(struct worker *worker)
+{
+	int status;
+
+	if (waitpid(worker->process, &status, 0) != worker->process || status)
+		die("a child process ended with wait status 0x%x", (unsigned int)status);
+}
+
+static const struct how hows[] = {
+	{ "blocked", blocked_prepare, thread_start, thread_join, no_middle, blocked_end, ENOMEM },
+	{ "unmapped", unmapped_prepare, thread_start, thread_join, no_middle, no_end, EFAULT },
+	{ "slow", slow_prepare, process_start, process_join, slow_middle, slow_end, 0 },
+};
+
 static void run(const struct options *options, const struct rdma *rdma)
 {
 	options->how->prepare(options);
 	for (unsigned long i = 0; i < options->threads; i++) {
 		workers[i].rdma = rdma;
 		workers[i].count = options->count;
-		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
-			die("cannot start thread %lu", i);
+		options->how->start(&workers[i]);
 	}
 	options->how->middle(options);
 	for (unsigned long i = 0; i < options->threads; i++)
-		pthread_join(workers[i].thread, NULL);
+		options->how->join(&workers[i]);
 	options->how->end();
 }
 
@@ -267,6 +308,9 @@ int main(int argc, char **argv)
 		option_set(&options, option);
 	if (!options.how || !options.threads || options.threads > THREADS_MAX)
 		option_set(&options, '?');
+	workers = mmap(NULL, THREADS_MAX * sizeof(*workers), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (workers == MAP_FAILED)
+		die_errno("mmap");
 	if (options.how->prepare == blocked_prepare)
 		oracle_open();
 	rdma_open(&rdma, "rxe0");

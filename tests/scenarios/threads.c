@@ -21,7 +21,7 @@ static bool sleeps_in(void *ctx)
 	char path[64], name[128] = "";
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/wchan", wanted->tid);
+	snprintf(path, sizeof(path), "/proc/%d/wchan", wanted->tid);
 	f = fopen(path, "re");
 	if (!f)
 		return atomic_load(wanted->ended);

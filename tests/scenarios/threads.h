@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A thread of this process, looked at from outside: is it stuck where the test wants it? */
+/* A thread, of this process or another, looked at from outside: is it stuck where the test wants it? */
 #ifndef SCENARIO_THREADS_H
 #define SCENARIO_THREADS_H
 
