@@ -255,7 +255,7 @@ static void by(struct page *p)
 		if (strcmp(grade, grade_words[i].word) == 0)
 			text_add(&p->text, "%s", grade_words[i].meaning);
 	if (candidates && json_object_array_length(candidates)) {
-		text_add(&p->text, "%swho holds it was not seen; it may be: ", p->text.len ? "; " : "");
+		text_add(&p->text, "%sit may be: ", p->text.len ? "; " : "");
 		join_strings(p, "first_pin.candidates", "; ");
 	}
 	flush(p, "by", INDENT);

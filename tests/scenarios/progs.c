@@ -95,6 +95,9 @@ static void map_one(uint32_t id, uint32_t cpus, struct map_use *ret_map)
 	ret_map->type = info.type;
 	memcpy(ret_map->name, info.name, sizeof(ret_map->name));
 	ret_map->bytes = map_memory(fd);
+	/* Older kernels count entries times values, which a ring has none of. */
+	if (info.type == BPF_MAP_TYPE_RINGBUF && ret_map->bytes < info.max_entries)
+		ret_map->bytes += info.max_entries;
 	per_cpu = (uint64_t)info.max_entries * ((info.value_size + 7ull) & ~7ull);
 	ret_map->bytes_512_cpus = ret_map->bytes +
 		(info.type == BPF_MAP_TYPE_PERCPU_ARRAY || info.type == BPF_MAP_TYPE_PERCPU_HASH ?

@@ -65,7 +65,7 @@ static void the_incident(void **state)
 	has("\n  who    worker[4242]");
 	has("\n  what   1.0 MiB at 0x7f0000001000 on rxe0 (rdma_rxe)");
 	has("\n  why    page 37 (0x7f0000026000");
-	has("\n  by     fewer references than one DMA pin");
+	has("\n  by     plain references, none of them a DMA pin");
 	has("\n  sure   PROVEN: ");
 	has("\n  not    ");
 	has("\n  chain  migrate_pages = 1 left -> __gup_longterm_locked = -ENOMEM -> ib_umem_get = -ENOMEM ->");

@@ -9,6 +9,7 @@ PINWHY_REPORTS=$OUT/reports.jsonl
 EXPECT=/tests/scenarios/expect
 BIN=/tests/bin
 pinwhy_starts=0
+pinwhy_pid=0 pinwhy_log=/dev/null
 
 # pinwhy_launch COMMAND...: runs it in the background as the instance the other functions mean.
 pinwhy_launch() {
