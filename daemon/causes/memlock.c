@@ -2,6 +2,7 @@
 /* Limits on how much memory a process may pin. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "diagnose.h"
 #include "names.h"
@@ -10,20 +11,35 @@
 void cause_rlimit_memlock_exceeded(const struct incident *in, const struct identity *id,
 				   struct finding *ret);
 
+/* "256 pages asked + 0 pinned, limit 2048 pages, CAP_IPC_LOCK effective; ", or "" when not known. */
+static const char *numbers(const struct wire_reg_end *e, const struct memlock_sum *s, char *buf, size_t size)
+{
+	char limit[32] = "none";
+
+	buf[0] = '\0';
+	if (!s->known)
+		return buf;
+	if (!s->unlimited)
+		snprintf(limit, sizeof(limit), "%" PRIu64 " pages", s->limit_pages);
+	snprintf(buf, size, "%" PRIu64 " pages asked + %" PRIu64 " pinned, limit %s%s; ", s->asked_pages,
+		 s->before_pages, limit, e->ipc_lock ? ", CAP_IPC_LOCK effective" : "");
+	return buf;
+}
+
 /* The number that excludes the limit. False: it is not excluded. */
 static bool excluded(const struct incident *in, const struct identity *id,
 		     const struct memlock_sum *s, struct finding *f)
 {
 	const struct wire_reg_end *e = &in->end;
-	char soft[TEXT_BYTES_LEN], sum[TEXT_BYTES_LEN];
+	char soft[TEXT_BYTES_LEN], sum[TEXT_BYTES_LEN], seen[128];
 	int umem = incident_errno(in, WIRE_FN_UMEM);
 	int err = umem ? umem : (int)-e->result;
 
 	if (err != ENOMEM)
 		finding_because(f, "errno is %s: a request over the limit gives ENOMEM", name_errno(err));
 	else if (e->gup_calls > 0)
-		finding_because(f, "the pin was reached (%u slow-path call%s): the limit is checked before it",
-				e->gup_calls, e->gup_calls == 1 ? "" : "s");
+		finding_because(f, "%sthe pin was reached (%u slow-path call%s): the limit is checked before it",
+				numbers(e, s, seen, sizeof(seen)), e->gup_calls, e->gup_calls == 1 ? "" : "s");
 	else if (incident_chain(in, WIRE_FN_GUP_LONGTERM) || incident_chain(in, WIRE_FN_MIGRATE))
 		finding_because(f, "the pin was reached (it failed by itself): the limit is checked before it");
 	else if (e->stage > WIRE_STAGE_UMEM)
