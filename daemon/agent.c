@@ -338,6 +338,7 @@ static int check_hope(const struct agent *a)
 static int start_watching(struct agent *a)
 {
 	struct clock_pair now = loop_refresh(a->loop);
+	const char *why = "";
 	int err;
 
 	err = ring_open(&a->ring, loader_ring_fd(a->loader), agent_on_record, a);
@@ -355,6 +356,8 @@ static int start_watching(struct agent *a)
 	};
 	a->healthy = true;
 	agent_attach(a, now);
+	if (!loader_placement_known(a->loader, &why))
+		log_warn("%s; a page that does not move can then not be shown to lie in the wrong place", why);
 	settle(a);
 	now = loop_refresh(a->loop);
 	agent_say_ready(a, now);

@@ -99,18 +99,29 @@ static int share_maps(const struct loader *l, struct bpf_object *obj)
 	return err;
 }
 
+static int map_memory(const struct bpf_object *obj, const char *name, size_t size, int prot, void **ret_memory)
+{
+	void *mem = mmap(NULL, size, prot, MAP_SHARED, bpf_object__find_map_fd_by_name(obj, name), 0);
+
+	if (mem == MAP_FAILED)
+		return -errno;
+	*ret_memory = mem;
+	return 0;
+}
+
 static int make_maps(struct loader *l, uint32_t ring_bytes)
 {
-	struct bpf_map *map;
+	int err, ncpus = libbpf_num_possible_cpus();
 	struct bpf_program *prog;
-	void *mem;
-	int err;
 
+	if (ncpus < 0)
+		return ncpus;
+	l->ncpus = (uint32_t)ncpus;
 	err = open_object(&maps_object, &l->maps);
-	if (err)
-		return err;
-	map = bpf_object__find_map_by_name(l->maps, "events");
-	err = bpf_map__set_max_entries(map, ring_bytes);
+	if (!err)
+		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(l->maps, "events"), ring_bytes);
+	if (!err)
+		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(l->maps, "counters"), l->ncpus);
 	if (err)
 		return err;
 	prog = bpf_object__find_program_by_name(l->maps, "calibrate");
@@ -121,13 +132,11 @@ static int make_maps(struct loader *l, uint32_t ring_bytes)
 	err = bpf_object__load(l->maps);
 	if (err)
 		return err;
-	map = bpf_object__find_map_by_name(l->maps, "spans");
-	mem = mmap(NULL, sizeof(struct wire_span) * WIRE_SPANS, PROT_READ | PROT_WRITE, MAP_SHARED,
-		   bpf_map__fd(map), 0);
-	if (mem == MAP_FAILED)
-		return -errno;
-	l->spans = mem;
-	return 0;
+	err = map_memory(l->maps, "spans", sizeof(struct wire_span) * WIRE_SPANS, PROT_READ | PROT_WRITE,
+			 (void **)&l->spans);
+	if (err)
+		return err;
+	return map_memory(l->maps, "counters", sizeof(*l->counters) * l->ncpus, PROT_READ, (void **)&l->counters);
 }
 
 /* Lets the calibration program read what user space may not. */
@@ -162,11 +171,6 @@ int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct load
 		log_warn("cannot read /proc/kallsyms: %s; hooks are tried without knowing whether they exist",
 			 strerror(-err));
 	kfacts_cfg(kf, &l->cfg);
-	l->percpu = calloc((size_t)libbpf_num_possible_cpus(), sizeof(*l->percpu));
-	if (!l->percpu) {
-		err = -ENOMEM;
-		goto fail;
-	}
 	err = make_maps(l, opts->ring_bytes);
 	if (!err)
 		err = calibrate(l);
@@ -524,7 +528,8 @@ void loader_free(struct loader *l)
 	loader_detach(l);
 	if (l->spans)
 		munmap(l->spans, sizeof(struct wire_span) * WIRE_SPANS);
+	if (l->counters)
+		munmap((void *)l->counters, sizeof(*l->counters) * l->ncpus);
 	bpf_object__close(l->maps);
-	free(l->percpu);
 	free(l);
 }

@@ -83,7 +83,7 @@ const struct wire_cfg *loader_cfg(const struct loader *l);
 bool loader_placement_known(const struct loader *l, const char **ret_why);
 
 int loader_ring_fd(const struct loader *l);	/* the events map */
-int loader_counters(const struct loader *l, struct loss *ret_loss);	/* sums over CPUs */
+void loader_counters(const struct loader *l, struct loss *ret_loss);	/* sums over CPUs */
 struct wire_span *loader_spans(const struct loader *l);	/* WIRE_SPANS of them, mapped read-write */
 uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus);	/* kernel memory of the maps with ncpus */
 

@@ -36,7 +36,8 @@ struct loader {
 	enum hook_mode modes[NSLOTS];
 	char avoid[128];
 	struct wire_span *spans;
-	struct wire_counters *percpu;	/* scratch for loader_counters(), one per possible CPU */
+	const struct wire_counters *counters;	/* mapped, one per possible CPU */
+	uint32_t ncpus;
 	uint64_t modules_seen;		/* modules_digest() at the last look */
 	int refused;			/* -EPERM or -EACCES of a program's load, 0 = none */
 	uint64_t spans_abandoned;	/* in flight when their hooks were taken away */

@@ -208,21 +208,13 @@ static void add_counters(struct loss *sum, const struct wire_counters *c)
 	sum->vma_lock_busy += c->vma_lock_busy;
 }
 
-int loader_counters(const struct loader *l, struct loss *ret_loss)
+void loader_counters(const struct loader *l, struct loss *ret_loss)
 {
-	int fd = bpf_map__fd(bpf_object__find_map_by_name(l->maps, "counters"));
-	int ncpus = libbpf_num_possible_cpus();
 	struct loss sum = { .spans_missed_end = l->spans_abandoned };
-	uint32_t zero = 0;
 
-	if (ncpus < 0)
-		return ncpus;
-	if (bpf_map_lookup_elem(fd, &zero, l->percpu))
-		return -errno;
-	for (int i = 0; i < ncpus; i++)
-		add_counters(&sum, &l->percpu[i]);
+	for (uint32_t i = 0; i < l->ncpus; i++)
+		add_counters(&sum, &l->counters[i]);
 	*ret_loss = sum;
-	return 0;
 }
 
 uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus)
@@ -238,10 +230,9 @@ uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus)
 		case BPF_MAP_TYPE_RINGBUF: /* data, consumer and producer page, header page */
 			sum += entries + 3ULL * (uint64_t)getpagesize();
 			break;
-		case BPF_MAP_TYPE_PERCPU_ARRAY:
-			sum += entries * value * ncpus;
-			break;
 		default:
+			if (!strcmp(bpf_map__name(map), "counters"))
+				entries = ncpus;
 			sum += entries * value;
 		}
 	}

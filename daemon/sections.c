@@ -426,7 +426,8 @@ static struct json_object *page_object(struct section *s, const struct wire_foli
 		jb_uint(s->b, page, "index", f->index_pages);
 		jb_hex(s->b, page, "address", f->address);
 	}
-	jb_hex(s->b, page, "pfn", f->pfn);
+	if (f->pfn)
+		jb_hex(s->b, page, "pfn", f->pfn);
 	jb_uint(s->b, page, "order", f->order);
 	put_placement(s, page, f);
 	put_counts(s, page, f);

@@ -15,7 +15,6 @@ enum {
 	BPF_ANY = 0,
 	BPF_F_MMAPABLE = 1U << 10,
 	BPF_MAP_TYPE_ARRAY = 2,
-	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
@@ -34,8 +33,14 @@ struct {
 	__type(value, struct wire_span);
 } spans SEC(".maps");
 
+/*
+ * One set of counters per CPU; the loader gives it as many as there are. Not a per-CPU map: reading
+ * one takes a bpf() call, and while that call is preempted the kernel runs no kprobe program on
+ * its CPU (bpf_disable_instrumentation(), kernel/bpf/syscall.c), so that looking would lose events.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct wire_counters);

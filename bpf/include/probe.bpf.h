@@ -21,9 +21,9 @@ const volatile struct wire_cfg cfg SEC(".rodata.cfg");
 
 static __always_inline struct wire_counters *counters_of_cpu(void)
 {
-	__u32 zero = 0;
+	__u32 cpu = bpf_get_smp_processor_id();
 
-	return bpf_map_lookup_elem(&counters, &zero);
+	return bpf_map_lookup_elem(&counters, &cpu);
 }
 
 /* Programs may be preempted by others on the same CPU, hence the atomic add. */

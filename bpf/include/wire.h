@@ -247,7 +247,7 @@ struct wire_module {
 	char name[WIRE_MODULE_LEN];
 };
 
-/* One value per CPU of the map "counters"; sums are exact. */
+/* One per CPU in the map "counters", each on cache lines of its own; sums are exact. */
 struct wire_counters {
 	__u64 reg_ok[WIRE_API_MAX];
 	__u64 reg_failed[WIRE_API_MAX];
@@ -260,7 +260,7 @@ struct wire_counters {
 	__u64 pin_flag_disagree;	/* open long-term section without PF_MEMALLOC_PIN */
 	__u64 vma_lock_busy;	/* VMA lookup refused */
 	__u64 latency[WIRE_LATENCY_BUCKETS];
-};
+} __attribute__((aligned(64)));
 
 /*
  * Facts about the running kernel, found by the daemon and handed to the programs as
