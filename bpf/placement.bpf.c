@@ -3,6 +3,11 @@
  * The long-term pin of a registration in flight: its flags and result, the migration
  * it asked for, and the folios that would not move. Everything here sits on GUP's slow
  * path or on migration; ordinary work that passes through is sent back by one test.
+ *
+ * kprobes come before fentry here too. An fentry program can be preempted on kernels that preempt
+ * in the kernel (7.3 is built with PREEMPT_LAZY), and while it is, every other task on that CPU skips
+ * the same program (prog->active, kernel/bpf/trampoline.c): with 100 threads failing at once one
+ * event in ten was lost. A kprobe program runs with preemption off.
  */
 #include "folio.bpf.h"
 #include "vma.bpf.h"
@@ -60,7 +65,8 @@ static __always_inline int gup_longterm_enter(__u64 start, __u64 nr_pages, __u32
 	s->migrate_moved = 0;
 	s->migrate_failed = 0;
 	s->fault_vma_state = WIRE_FAULT_VMA_UNKNOWN;
-	s->have &= ~(WIRE_HAVE_MIGRATE | WIRE_HAVE_FAULT_VMA);
+	s->migrate_left = 0;
+	s->have &= ~(WIRE_HAVE_MIGRATE | WIRE_HAVE_FAULT_VMA | WIRE_HAVE_GUP_RESULT);
 	s->stage = WIRE_STAGE_PIN;
 	s->last_ns = bpf_ktime_get_ns();
 	return 0;
@@ -76,6 +82,7 @@ static __always_inline int gup_longterm_exit(__s64 result)
 		return 0;
 	s->in_longterm = 0;
 	s->gup_result = result;
+	s->have |= WIRE_HAVE_GUP_RESULT;
 	s->last_ns = bpf_ktime_get_ns();
 	if (result >= 0)
 		return 0;
@@ -91,6 +98,12 @@ static __always_inline int gup_longterm_exit(__s64 result)
 	return 0;
 }
 
+SEC("?kprobe/__gup_longterm_locked")
+int gup_longterm_enter__kprobe(struct pt_regs *ctx)
+{
+	return gup_longterm_enter(PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PARM6(ctx));
+}
+
 SEC("?fentry/__gup_longterm_locked")
 int BPF_PROG(gup_longterm_enter__fentry, void *mm, __u64 start, __u64 nr_pages, void *pages, void *arg5,
 	     __u32 gup_flags)
@@ -98,10 +111,10 @@ int BPF_PROG(gup_longterm_enter__fentry, void *mm, __u64 start, __u64 nr_pages, 
 	return gup_longterm_enter(start, nr_pages, gup_flags);
 }
 
-SEC("?kprobe/__gup_longterm_locked")
-int gup_longterm_enter__kprobe(struct pt_regs *ctx)
+SEC("?kretprobe/__gup_longterm_locked")
+int gup_longterm_exit__kretprobe(struct pt_regs *ctx)
 {
-	return gup_longterm_enter(PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PARM6(ctx));
+	return gup_longterm_exit(PT_REGS_RC(ctx));
 }
 
 SEC("?fexit/__gup_longterm_locked")
@@ -109,12 +122,6 @@ int BPF_PROG(gup_longterm_exit__fexit, void *mm, __u64 start, __u64 nr_pages, vo
 	     __u32 gup_flags, long result)
 {
 	return gup_longterm_exit(result);
-}
-
-SEC("?kretprobe/__gup_longterm_locked")
-int gup_longterm_exit__kretprobe(struct pt_regs *ctx)
-{
-	return gup_longterm_exit(PT_REGS_RC(ctx));
 }
 
 /*
@@ -141,6 +148,7 @@ int migrate_result__tp(struct trace_event_raw_mm_migrate_pages *ctx)
 	}
 	s->migrate_moved = ctx->succeeded;
 	s->migrate_failed = ctx->failed;
+	s->migrate_left = ctx->failed > 0;
 	s->migrate_mode = ctx->mode;
 	s->migrate_reason = reason;
 	s->have |= WIRE_HAVE_MIGRATE;
@@ -167,6 +175,12 @@ static __always_inline int migrate_target(__u64 folio)
 	return 0;
 }
 
+SEC("?kretprobe/alloc_migration_target")
+int migrate_target__kretprobe(struct pt_regs *ctx)
+{
+	return migrate_target(PT_REGS_RC(ctx));
+}
+
 SEC("?fexit/alloc_migration_target")
 int BPF_PROG(migrate_target__fexit)
 {
@@ -177,22 +191,52 @@ int BPF_PROG(migrate_target__fexit)
 	return migrate_target(folio);
 }
 
-SEC("?kretprobe/alloc_migration_target")
-int migrate_target__kretprobe(struct pt_regs *ctx)
+/* May this VMA map the folio? Anonymous folios by their anon_vma, others by their file. */
+static __always_inline bool vma_may_map(const struct wire_vma *v, const struct wire_folio *out, __u64 mapping)
 {
-	return migrate_target(PT_REGS_RC(ctx));
+	struct anon_vma *anon = (void *)(mapping & ~PAGE_MAPPING_FLAGS);
+
+	if (!(out->flags & WIRE_FOLIO_ANON))
+		return v->file == mapping;
+	return v->anon_root && v->anon_root == (__u64)BPF_CORE_READ(anon, root);
 }
 
-/* Where in the registered range the folio is mapped; false when no VMA or several fit. */
+/*
+ * The first page at or after `from` bytes into the folio that is mapped at all: parts of a large folio
+ * may have been unmapped, and other pages may be there now. -1 when none is known to be.
+ */
+static __always_inline __s64 folio_first_mapped(const struct wire_folio *out, const struct folio *f, __u64 from)
+{
+	__u64 first = from >> cfg.page_shift;
+
+	if (!out->order || (out->flags & WIRE_FOLIO_HUGETLB) || folio_entire_mapcount(f))
+		return first;
+	for (__u32 i = 0; i < THP_PAGES_MAX; i++) {
+		struct page *p = (void *)f + (first + i) * bpf_core_type_size(struct page);
+
+		if (first + i >= 1ULL << (out->order & 31))
+			break;
+		if (BPF_CORE_READ(p, _mapcount.counter) >= 0)
+			return first + i;
+	}
+	return -1;
+}
+
+/*
+ * Where in the registered range the folio is mapped. False when that is not certain: no VMA or
+ * several fit, not all of them were seen, or the folio is not mapped as a whole any more.
+ */
 static __always_inline bool folio_address(struct wire_folio *out, const struct wire_span *s, const struct folio *f)
 {
 	__u64 index = BPF_CORE_READ(f, index), mapping = (__u64)BPF_CORE_READ(f, mapping);
 	__u64 end = s->address + s->length, bytes = 1ULL << (out->order + cfg.page_shift);
-	__u64 found = 0;
+	__u64 range = s->address & ~((1ULL << cfg.page_shift) - 1);
+	__u64 found = 0, found_head = 0;
+	__s64 page;
 	int fits = 0;
 
 	/* The index of a KSM folio is that of one of its users, and not ours to place. */
-	if (out->flags & (WIRE_FOLIO_KSM | WIRE_FOLIO_UNMOVABLE_OPS))
+	if (!(s->have & WIRE_HAVE_VMAS_ALL) || (out->flags & (WIRE_FOLIO_KSM | WIRE_FOLIO_UNMOVABLE_OPS)))
 		return false;
 	if ((out->flags & WIRE_FOLIO_HUGETLB) && cfg.hugetlb_index_huge)
 		index <<= out->order;
@@ -202,25 +246,31 @@ static __always_inline bool folio_address(struct wire_folio *out, const struct w
 
 		if (i >= s->nvmas)
 			break;
-		/* A page cache folio belongs to the VMA of its file; anonymous ones may sit in either kind. */
-		if (!(out->flags & WIRE_FOLIO_ANON) && v->file != mapping)
+		if (!vma_may_map(v, out, mapping))
 			continue;
 		head = v->start + ((index - v->pgoff) << cfg.page_shift);
 		first = head;
 		last = head + bytes;
 		if ((__s64)(head - v->start) < 0)
 			first = v->start;
-		if (first < s->address)
-			first = s->address & ~((1ULL << cfg.page_shift) - 1);
+		if (first < range)
+			first = range;
 		if ((__s64)(last - first) <= 0 || first >= v->end || first >= end)
 			continue;
 		found = first;
+		found_head = head;
 		fits++;
 	}
 	if (fits != 1)
 		return false;
+	page = folio_first_mapped(out, f, found - found_head);
+	if (page < 0)
+		return false;
+	found = found_head + ((__u64)page << cfg.page_shift);
+	if (found >= end)
+		return false;
 	out->address = found < s->address ? s->address : found;
-	out->index_pages = (found - (s->address & ~((1ULL << cfg.page_shift) - 1))) >> cfg.page_shift;
+	out->index_pages = (found - range) >> cfg.page_shift;
 	return true;
 }
 
@@ -269,38 +319,41 @@ static long putback_one(__u32 i, void *ctx)
  * very call are dropped, migration entries are restored, the isolation reference is
  * held, so that the arithmetic is clean. One argument and standalone on every kernel.
  * Context: process. Rate: compaction and NUMA balancing pass through; one flag test.
- * Misses: folios that could not even be isolated (they are retried, never listed).
+ * Misses: folios that could not even be isolated (they are retried, never listed); all of them
+ * when migrate_result did not fire just before.
  */
 static __always_inline int putback(struct list_head *list)
 {
 	struct wire_span *s = span_in_longterm();
 	struct putback_walk walk = {};
 
-	if (!s)
+	/* Compaction inside a page fault of this pin puts back other people's folios. */
+	if (!s || !s->migrate_left)
 		return 0;
+	s->migrate_left = 0;
 	walk.pos = BPF_CORE_READ(list, next);
 	if (walk.pos == list)
 		return 0;
-	if (s->no_target)
-		chain_push(s, WIRE_FN_MIGRATE_TARGET, -ENOMEM);
-	chain_push(s, WIRE_FN_MIGRATE, s->migrate_failed);
 	span_vmas(s);
 	walk.span = s;
 	walk.head = list;
 	bpf_loop(PUTBACK_MAX, putback_one, &walk, 0);
+	if (s->no_target)
+		chain_push(s, WIRE_FN_MIGRATE_TARGET, -ENOMEM);
+	chain_push(s, WIRE_FN_MIGRATE, s->folios_seen);
 	return 0;
-}
-
-SEC("?fentry/putback_movable_pages")
-int BPF_PROG(putback__fentry, struct list_head *list)
-{
-	return putback(list);
 }
 
 SEC("?kprobe/putback_movable_pages")
 int putback__kprobe(struct pt_regs *ctx)
 {
 	return putback((void *)PT_REGS_PARM1(ctx));
+}
+
+SEC("?fentry/putback_movable_pages")
+int BPF_PROG(putback__fentry, struct list_head *list)
+{
+	return putback(list);
 }
 
 /*
@@ -328,26 +381,26 @@ static __always_inline int pin_fast_exit(int pages)
 	return 0;
 }
 
-SEC("?fentry/pin_user_pages_fast")
-int BPF_PROG(pin_fast_enter__fentry, __u64 start, int nr_pages, __u32 gup_flags)
-{
-	return pin_fast_enter(gup_flags);
-}
-
 SEC("?kprobe/pin_user_pages_fast")
 int pin_fast_enter__kprobe(struct pt_regs *ctx)
 {
 	return pin_fast_enter(PT_REGS_PARM3(ctx));
 }
 
-SEC("?fexit/pin_user_pages_fast")
-int BPF_PROG(pin_fast_exit__fexit, __u64 start, int nr_pages, __u32 gup_flags, void *pages, int result)
+SEC("?fentry/pin_user_pages_fast")
+int BPF_PROG(pin_fast_enter__fentry, __u64 start, int nr_pages, __u32 gup_flags)
 {
-	return pin_fast_exit(result);
+	return pin_fast_enter(gup_flags);
 }
 
 SEC("?kretprobe/pin_user_pages_fast")
 int pin_fast_exit__kretprobe(struct pt_regs *ctx)
 {
 	return pin_fast_exit(PT_REGS_RC(ctx));
+}
+
+SEC("?fexit/pin_user_pages_fast")
+int BPF_PROG(pin_fast_exit__fexit, __u64 start, int nr_pages, __u32 gup_flags, void *pages, int result)
+{
+	return pin_fast_exit(result);
 }

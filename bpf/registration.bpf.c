@@ -11,7 +11,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define CGROUP_DEPTH 16
-#define CGROUP_NAME_MAX 128
+#define CGROUP_NAME_MAX 256	/* NAME_MAX and its end */
 
 /* --- on failure only ----------------------------------------------------------- */
 
@@ -28,8 +28,8 @@ static __always_inline void read_cgroup(struct wire_reg_end *e, struct task_stru
 		if (used > WIRE_CGROUP_LEN - CGROUP_NAME_MAX)
 			return; /* too deep to tell whole: the id still names it */
 		n = bpf_probe_read_kernel_str(&e->cgroup[used], CGROUP_NAME_MAX, name);
-		if (n < 0)
-			return;
+		if (n < 0 || n == CGROUP_NAME_MAX)
+			return; /* a name cut short would be another group's */
 		used += n;
 		kn = kernfs_parent(kn);
 	}
@@ -141,15 +141,21 @@ static __always_inline void read_span(struct wire_reg_end *e, const struct wire_
 
 /* --- begin and end ------------------------------------------------------------- */
 
-static __always_inline void count_end(const struct wire_span *s, __s64 result)
+static __always_inline void count_result(__u32 api, __s64 result)
 {
 	struct wire_counters *c = counters_of_cpu();
-	__u64 ns = bpf_ktime_get_ns() - s->start_ns;
-	__u32 bucket = 0, api = s->api;
 
-	if (!c || api >= WIRE_API_MAX)
+	if (c && api < WIRE_API_MAX)
+		__sync_fetch_and_add(result ? &c->reg_failed[api] : &c->reg_ok[api], 1);
+}
+
+static __always_inline void count_latency(__u64 ns)
+{
+	struct wire_counters *c = counters_of_cpu();
+	__u32 bucket = 0;
+
+	if (!c)
 		return;
-	__sync_fetch_and_add(result ? &c->reg_failed[api] : &c->reg_ok[api], 1);
 	/* log2 by halving: five tests instead of a loop */
 	for (__u32 shift = 32; shift; shift >>= 1) {
 		if (ns >> shift) {
@@ -162,18 +168,53 @@ static __always_inline void count_end(const struct wire_span *s, __s64 result)
 	__sync_fetch_and_add(&c->latency[bucket], 1);
 }
 
-/* Success leaves by the second line: counters only, no event. */
+/* The mmap lock was busy when the pin failed: a hole found now may have come since. */
+static __always_inline void look_again(struct wire_span *s)
+{
+	struct wire_vma vma;
+
+	if (!(s->have & WIRE_HAVE_GUP_RESULT) || s->gup_result >= 0 || s->have & WIRE_HAVE_FAULT_VMA)
+		return;
+	if (vma_lookup(s->gup_start, &vma) == -ENOENT)
+		s->fault_vma_state = WIRE_FAULT_VMA_HOLE_LATER;
+}
+
+/* Marks ids of records that no span stands behind. */
+#define UNFOLLOWED (1ULL << 63)
+
+/* An end whose span was not there: counted all the same, and reported with the little that is known. */
+static __always_inline void registration_unfollowed(__u16 api, __s64 result)
+{
+	bool sent;
+
+	COUNT(ends_without_span);
+	count_result(api, result);
+	if (!result)
+		return;
+	EMIT(wire_reg_end, REG_END, bpf_ktime_get_ns() | UNFOLLOWED, e, sent, {
+		e->result = result;
+		e->api = api;
+		e->chain[0].fn = WIRE_FN_UVERBS;
+		e->chain[0].result = result;
+		e->nchain = 1;
+		read_task(e);
+	});
+}
+
+/* Success leaves by the second test: counters only, no event. */
 static __always_inline void registration_end(struct wire_span *s, __s64 result)
 {
 	bool sent;
 
-	count_end(s, result);
+	count_result(s->api, result);
+	count_latency(bpf_ktime_get_ns() - s->start_ns);
 	if (!result && s->reported_id != s->id) {
 		span_close(s);
 		return;
 	}
 	if (!s->nvmas && s->length && s->have & WIRE_HAVE_UMEM)
 		span_vmas(s);
+	look_again(s);
 	EMIT(wire_reg_end, REG_END, s->id, e, sent, {
 		read_span(e, s);
 		e->result = result;
@@ -203,13 +244,14 @@ static __always_inline int reg_mr_exit(__s64 result)
 {
 	struct wire_span *s = span_find();
 
+	result = result < 0 ? result : 0;
 	if (!s) {
-		COUNT(ends_without_span);
+		registration_unfollowed(WIRE_API_REG_MR, result);
 		return 0;
 	}
-	if (result < 0)
+	if (result)
 		chain_push(s, WIRE_FN_UVERBS, result);
-	registration_end(s, result < 0 ? result : 0);
+	registration_end(s, result);
 	return 0;
 }
 
@@ -259,10 +301,8 @@ static __always_inline int umem_exit(__u64 umem)
 	__s64 result = error_of_pointer(umem);
 	struct wire_span *s = span_find();
 
-	if (!s) {
-		COUNT(ends_without_span);
-		return 0;
-	}
+	if (!s)
+		return 0; /* the command's end tells, if it is one */
 	if (result)
 		chain_push(s, WIRE_FN_UMEM, result);
 	else

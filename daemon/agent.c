@@ -353,7 +353,10 @@ static int start_watching(struct agent *a)
 		.after_ns = a->config->stuck_after_ms * NS_PER_MS,
 		.per_gib_ns = a->config->stuck_per_gib_ms * NS_PER_MS,
 		.proc = "/proc",
+		.pids_ours = loader_pids_ours(&why),
 	};
+	if (!a->spans_opts.pids_ours)
+		log_warn("%s", why);
 	a->healthy = true;
 	agent_attach(a, now);
 	if (!loader_placement_known(a->loader, &why))

@@ -46,6 +46,7 @@ struct agent {
 	struct metrics metrics;
 	char *page;		/* where /metrics is rendered */
 	uint64_t map_bytes;
+	uint64_t hook_runs_missed;	/* at the last tick */
 	uint64_t ticks;
 	int tick_timer, pipeline_timer, memory_timer;
 	bool ready, stopping, healthy;

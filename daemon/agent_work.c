@@ -139,6 +139,7 @@ void agent_count(struct agent *a, struct clock_pair now)
 	struct loss loss;
 
 	loader_counters(a->loader, &loss);
+	loss.hook_runs_missed = a->hook_runs_missed;
 	if (memcmp(&loss, &a->loss, sizeof(loss)) == 0)
 		return;
 	a->loss = loss;
@@ -199,6 +200,7 @@ void agent_on_tick(void *ctx, struct clock_pair now)
 
 	a->ticks++;
 	loop_timer_set(a->loop, a->tick_timer, now.mono_ns + TICK_NS);
+	a->hook_runs_missed = loader_runs_missed(a->loader);
 	agent_count(a, now);
 	spans_scan(loader_spans(a->loader), &a->spans_opts, &a->identity, now.mono_ns,
 		   &a->spans, on_stuck, a);

@@ -359,7 +359,8 @@ static int feed_loss(struct replay *r, struct json_object *o, struct json_object
 	    !get_u64(v, "ends_without_span", &loss.ends_without_span) ||
 	    !get_u64(v, "chain_overflow", &loss.chain_overflow) ||
 	    !get_u64(v, "pin_flag_disagree", &loss.pin_flag_disagree) ||
-	    !get_u64(v, "vma_lock_busy", &loss.vma_lock_busy))
+	    !get_u64(v, "vma_lock_busy", &loss.vma_lock_busy) ||
+	    !get_u64(v, "hook_runs_missed", &loss.hook_runs_missed))
 		return fail(r, -EBADMSG, "loss counters that cannot be read");
 	pipeline_loss(r->pipeline, &loss, now);
 	return 0;

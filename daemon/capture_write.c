@@ -155,25 +155,38 @@ static int put_hex(struct capture *c, const void *data, size_t size)
 	return c->err;
 }
 
-/* `file` is a kernel address: only whether two are the same may leave, so they are numbered. */
-static void number_files(struct wire_vma *fault, struct wire_vma *vmas)
+/* Identities of a VMA that are kernel addresses. */
+static const size_t vma_pointers[] = { offsetof(struct wire_vma, file), offsetof(struct wire_vma, anon_root) };
+
+#define VMAS (WIRE_VMAS_MAX + 1)
+
+/* Only whether two are the same may leave, so one field of all VMAs is numbered from 1. */
+static void number_field(struct wire_vma *const all[VMAS], size_t offset)
 {
-	struct wire_vma *all[WIRE_VMAS_MAX + 1];
-	uint64_t seen[WIRE_VMAS_MAX + 1];
+	__u64 seen[VMAS], *field;
 	uint32_t i, k, n = 0;
 
-	all[0] = fault;
-	for (i = 0; i < WIRE_VMAS_MAX; i++)
-		all[i + 1] = &vmas[i];
-	for (i = 0; i <= WIRE_VMAS_MAX; i++) {
-		if (all[i]->file == 0)
+	for (i = 0; i < VMAS; i++) {
+		field = (__u64 *)((char *)all[i] + offset);
+		if (*field == 0)
 			continue;
-		for (k = 0; k < n && seen[k] != all[i]->file; k++)
+		for (k = 0; k < n && seen[k] != *field; k++)
 			;
 		if (k == n)
-			seen[n++] = all[i]->file;
-		all[i]->file = k + 1;
+			seen[n++] = *field;
+		*field = k + 1;
 	}
+}
+
+static void number_pointers(struct wire_vma *fault, struct wire_vma *vmas)
+{
+	struct wire_vma *all[VMAS] = { fault };
+	uint32_t i;
+
+	for (i = 0; i < WIRE_VMAS_MAX; i++)
+		all[i + 1] = &vmas[i];
+	for (i = 0; i < sizeof(vma_pointers) / sizeof(vma_pointers[0]); i++)
+		number_field(all, vma_pointers[i]);
 }
 
 int capture_event(struct capture *c, const void *data, size_t size, struct clock_pair now)
@@ -191,7 +204,7 @@ int capture_event(struct capture *c, const void *data, size_t size, struct clock
 	note(c, fputs("{\"event\":\"", c->file) >= 0);
 	if (size == sizeof(end) && hdr->kind == WIRE_REG_END) {
 		memcpy(&end, data, sizeof(end));
-		number_files(&end.fault_vma, end.vmas);
+		number_pointers(&end.fault_vma, end.vmas);
 		put_hex(c, &end, sizeof(end));
 	} else {
 		put_hex(c, data, size);
@@ -209,7 +222,7 @@ int capture_stuck(struct capture *c, const struct wire_span *span, const char *v
 		return c->err;
 	copy.attrs = 0;
 	copy.device = 0;
-	number_files(&copy.fault_vma, copy.vmas);
+	number_pointers(&copy.fault_vma, copy.vmas);
 	text = json_object_new_string(verified);
 	note(c, fputs("{\"stuck\":\"", c->file) >= 0);
 	put_hex(c, &copy, sizeof(copy));
@@ -271,6 +284,7 @@ int capture_loss(struct capture *c, const struct loss *loss, struct clock_pair n
 	jb_uint(&b, o, "chain_overflow", loss->chain_overflow);
 	jb_uint(&b, o, "pin_flag_disagree", loss->pin_flag_disagree);
 	jb_uint(&b, o, "vma_lock_busy", loss->vma_lock_busy);
+	jb_uint(&b, o, "hook_runs_missed", loss->hook_runs_missed);
 	return put_object(c, "loss", &b, o, now);
 }
 

@@ -34,7 +34,7 @@ static int check_end(struct wire_reg_end *e)
 		return -EBADMSG;
 	if (e->api >= WIRE_API_MAX)
 		e->api = WIRE_API_NONE;
-	if (e->fault_vma_state > WIRE_FAULT_VMA_COVERED)
+	if (e->fault_vma_state > WIRE_FAULT_VMA_HOLE_LATER)
 		e->fault_vma_state = WIRE_FAULT_VMA_UNKNOWN;
 	for (i = 0; i < e->nchain; i++) {
 		if (e->chain[i].fn >= WIRE_FN_MAX)

@@ -17,6 +17,11 @@ bool incident_has_range(const struct incident *in)
 	return (e->have & WIRE_HAVE_COMMAND) && (e->address || e->length);
 }
 
+bool incident_pin_unseen(const struct incident *in)
+{
+	return in->end.gup_calls > 0 && !(in->end.have & WIRE_HAVE_GUP_RESULT);
+}
+
 static uint64_t align_down(uint64_t address, const struct identity *id)
 {
 	return address & ~((uint64_t)id->page_size - 1);

@@ -29,6 +29,8 @@ bool incident_has_range(const struct incident *in);
 const struct wire_chain *incident_chain(const struct incident *in, enum wire_fn fn);
 /* Positive errno of that entry, 0 = did not fail. */
 int incident_errno(const struct incident *in, enum wire_fn fn);
+/* A slow-path pin began whose end was not seen: what it did is not known. */
+bool incident_pin_unseen(const struct incident *in);
 /* Page index of an address in the range, -1 when it lies outside. */
 int64_t incident_index(const struct incident *in, const struct identity *id, uint64_t address);
 /* Word for where it ended, from the schema's list. */

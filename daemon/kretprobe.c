@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +54,7 @@ static int event_id(const char *mount, const char *name)
 	int id = -ENOENT;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/events/" GROUP_PREFIX "%d/%s/id", mount, getpid(), name);
+	snprintf(path, sizeof(path), "%s/events/" GROUP_PREFIX "%d/%s_%d/id", mount, getpid(), name, getpid());
 	f = fopen(path, "re");
 	if (!f)
 		return -errno;
@@ -77,12 +76,22 @@ static int event_open(int id)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static void event_remove(const char *mount, int pid, const char *name)
+/* `event` is the full name. */
+static void event_remove(const char *mount, int pid, const char *event)
 {
 	char line[PATH_LEN];
 
-	snprintf(line, sizeof(line), "-:" GROUP_PREFIX "%d/%s\n", pid, name);
+	snprintf(line, sizeof(line), "-:" GROUP_PREFIX "%d/%s\n", pid, event);
 	command(mount, line);
+}
+
+/* kprobe_profile shows events without their group, so that each instance needs names of its own. */
+static void own_event_remove(const char *mount, const char *name)
+{
+	char event[128];
+
+	snprintf(event, sizeof(event), "%s_%d", name, getpid());
+	event_remove(mount, getpid(), event);
 }
 
 int kretprobe_attach(struct bpf_link **ret_link, const struct bpf_program *prog, const char *name,
@@ -95,8 +104,8 @@ int kretprobe_attach(struct bpf_link **ret_link, const struct bpf_program *prog,
 
 	if (!mount)
 		return -ENOENT;
-	snprintf(line, sizeof(line), "r%d:" GROUP_PREFIX "%d/%s %s%s%s\n", WIRE_SPANS, getpid(), name, module,
-		 *module ? ":" : "", function);
+	snprintf(line, sizeof(line), "r%d:" GROUP_PREFIX "%d/%s_%d %s%s%s\n", WIRE_SPANS, getpid(), name, getpid(),
+		 module, *module ? ":" : "", function);
 	err = command(mount, line);
 	if (err)
 		return err;
@@ -116,7 +125,7 @@ int kretprobe_attach(struct bpf_link **ret_link, const struct bpf_program *prog,
 	*ret_link = link;
 	return 0;
 remove:
-	event_remove(mount, getpid(), name);
+	own_event_remove(mount, name);
 	return err;
 }
 
@@ -126,13 +135,13 @@ void kretprobe_detach(struct bpf_link *link, const char *name)
 
 	bpf_link__destroy(link);
 	if (mount)
-		event_remove(mount, getpid(), name);
+		own_event_remove(mount, name);
 }
 
 void kretprobe_counts(const char *name, uint64_t *ret_hits, uint64_t *ret_missed)
 {
 	const char *mount = tracefs();
-	char path[PATH_LEN], event[128];
+	char path[PATH_LEN], event[128], own[128];
 	unsigned long long hits, missed;
 	FILE *f;
 
@@ -142,8 +151,9 @@ void kretprobe_counts(const char *name, uint64_t *ret_hits, uint64_t *ret_missed
 	f = fopen(path, "re");
 	if (!f)
 		return;
+	snprintf(own, sizeof(own), "%s_%d", name, getpid());
 	while (fscanf(f, "%127s %llu %llu", event, &hits, &missed) == 3) {
-		if (!strcmp(event, name)) {
+		if (!strcmp(event, own)) {
 			*ret_hits = hits;
 			*ret_missed = missed;
 		}
@@ -151,7 +161,11 @@ void kretprobe_counts(const char *name, uint64_t *ret_hits, uint64_t *ret_missed
 	fclose(f);
 }
 
-/* "pinwhy_123": the events of a process that is gone. They cost nothing, but hold the name. */
+/*
+ * "pinwhy_123": the events of another instance. One that is gone left them unused; they cost nothing, but
+ * hold the name. Those of one that lives are in use, and the kernel refuses to remove them (EBUSY);
+ * asking for the pid would not do, since it may be one of another PID namespace.
+ */
 static void group_cleanup(const char *mount, const char *group)
 {
 	int pid = atoi(group + strlen(GROUP_PREFIX));
@@ -159,7 +173,7 @@ static void group_cleanup(const char *mount, const char *group)
 	struct dirent *d;
 	DIR *dir;
 
-	if (pid <= 0 || pid == getpid() || !kill(pid, 0) || errno != ESRCH)
+	if (pid <= 0 || pid == getpid())
 		return;
 	snprintf(path, sizeof(path), "%s/events/%.64s", mount, group);
 	dir = opendir(path);

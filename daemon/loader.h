@@ -76,6 +76,8 @@ bool loader_allowed(const struct loader *l, const char **ret_why);
 /* False, with a sentence, when something takes the ground from under attached slots
  * (kprobes switched off at run time). */
 bool loader_healthy(const struct loader *l, const char **ret_why);
+/* Are pids as the kernel counts them those of our /proc? False, with a sentence, in a PID namespace. */
+bool loader_pids_ours(const char **ret_why);
 /* Fills the fn_* and *_watched fields of `id` from what is attached now. */
 void loader_identity(const struct loader *l, struct identity *id);
 /* Settings the programs run with, and what the kernel told of itself. */
@@ -85,6 +87,7 @@ bool loader_placement_known(const struct loader *l, const char **ret_why);
 int loader_ring_fd(const struct loader *l);	/* the events map */
 void loader_counters(const struct loader *l, struct loss *ret_loss);	/* sums over CPUs */
 struct wire_span *loader_spans(const struct loader *l);	/* WIRE_SPANS of them, mapped read-write */
+uint64_t loader_runs_missed(const struct loader *l);	/* of all slots: see slot_status.missed */
 uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus);	/* kernel memory of the maps with ncpus */
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kretprobe.h"
@@ -108,6 +109,21 @@ bool loader_allowed(const struct loader *l, const char **ret_why)
 	if (!l->refused)
 		return true;
 	*ret_why = loader_refusal(l->refused);
+	return false;
+}
+
+/* include/linux/proc_ns.h: PROC_PID_INIT_INO, the inode of the initial namespace's file. */
+#define INITIAL_PID_NS 0xEFFFFFFCUL
+
+bool loader_pids_ours(const char **ret_why)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == INITIAL_PID_NS)
+		return true;
+	*ret_why = "pinwhy runs in a PID namespace of its own: /proc shows other processes than the kernel names, so "
+		   "that facts about a process are missing and stuck registrations are not reported; run it with "
+		   "the host's (hostPID: true, --pid=host)";
 	return false;
 }
 
@@ -215,6 +231,18 @@ void loader_counters(const struct loader *l, struct loss *ret_loss)
 	for (uint32_t i = 0; i < l->ncpus; i++)
 		add_counters(&sum, &l->counters[i]);
 	*ret_loss = sum;
+}
+
+uint64_t loader_runs_missed(const struct loader *l)
+{
+	struct slot_status st;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < NSLOTS; i++) {
+		loader_status(l, i, &st);
+		sum += st.missed;
+	}
+	return sum;
 }
 
 uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus)

@@ -164,6 +164,7 @@ static void put_loss(struct jbuild *b, struct json_object *report, const struct 
 		{ "chain_overflow", loss->chain_overflow },
 		{ "pin_flag_disagree", loss->pin_flag_disagree },
 		{ "vma_lock_busy", loss->vma_lock_busy },
+		{ "hook_runs_missed", loss->hook_runs_missed },
 	};
 	size_t i;
 

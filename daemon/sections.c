@@ -207,8 +207,10 @@ void section_registration(struct section *s)
 		jb_string(s->b, registration, "allocation_class", allocation_class(in));
 	else
 		section_missing(s, "registration.allocation_class", "the mappings of the range were not read in the kernel");
-	if (e->hdr.time_ns >= e->start_ns)
+	if (e->start_ns && e->hdr.time_ns >= e->start_ns)
 		jb_uint(s->b, registration, "duration_ns", e->hdr.time_ns - e->start_ns);
+	else
+		section_missing(s, "registration.duration_ns", "the begin of the registration was not seen: it could not be followed");
 	if (!in->stuck && e->result != 0) {
 		jb_int(s->b, registration, "errno", -e->result);
 		jb_string(s->b, registration, "errno_name", name_errno((int)-e->result));
@@ -253,7 +255,7 @@ static void put_pinned(struct section *s, struct json_object *pin)
 
 	if (in->end.stage == WIRE_STAGE_PINNED)
 		jb_uint(s->b, pin, "pinned_pages", incident_pages(in, s->r->identity));
-	else if ((in->end.have & WIRE_HAVE_GUP) && in->end.gup_result < 0 && index >= 0)
+	else if ((in->end.have & WIRE_HAVE_GUP_RESULT) && in->end.gup_result < 0 && index >= 0)
 		jb_int(s->b, pin, "pinned_pages", index);
 }
 
@@ -272,7 +274,10 @@ static void put_gup(struct section *s, struct json_object *pin)
 		jb_bool(s->b, pin, "foll_write", e->gup_flags & id->foll_write);
 	jb_hex(s->b, pin, "slow_start", e->gup_start);
 	jb_uint(s->b, pin, "slow_pages", e->gup_pages);
-	jb_int(s->b, pin, "slow_result", e->gup_result);
+	if (e->have & WIRE_HAVE_GUP_RESULT)
+		jb_int(s->b, pin, "slow_result", e->gup_result);
+	else
+		section_missing(s, "pin.slow_result", "the end of the slow-path pin was not seen");
 }
 
 void section_pin(struct section *s)
@@ -441,7 +446,7 @@ void section_pages(struct section *s)
 	const struct incident *in = s->r->in;
 	uint32_t total = in->end.folios_seen > in->nfolios ? in->end.folios_seen : in->nfolios;
 	struct json_object *pages;
-	uint32_t i, no_place = 0, no_counts = 0;
+	uint32_t i, no_place = 0, no_counts = 0, no_address = 0;
 
 	if (total == 0)
 		return;
@@ -450,6 +455,7 @@ void section_pages(struct section *s)
 		jb_append(s->b, pages, page_object(s, &in->folios[i]));
 		no_place += !(in->folios[i].have & WIRE_HAVE_PLACEMENT);
 		no_counts += !(in->folios[i].have & WIRE_HAVE_COUNTS);
+		no_address += !(in->folios[i].have & WIRE_HAVE_ADDRESS);
 	}
 	jb_put(s->b, s->report, "pages", pages);
 	jb_uint(s->b, s->report, "pages_total", total);
@@ -458,6 +464,12 @@ void section_pages(struct section *s)
 		section_missing(s, "pages.placement", "zone and pageblock of %u folios could not be read", no_place);
 	if (no_counts)
 		section_missing(s, "pages.refcount", "the counts of %u folios could not be read", no_counts);
+	if (no_address)
+		section_missing(s, "pages.address", "where in the range %u folios are mapped was not certain (several mappings fit, or not all were seen)",
+				no_address);
+	if (in->end.folios_sent > in->nfolios)
+		section_missing(s, "pages", "%u descriptions were put aside: too many registrations failed at once",
+				in->end.folios_sent - in->nfolios);
 	if (in->end.folios_dropped)
 		section_missing(s, "pages", "%u descriptions were lost: the event ring was full",
 				in->end.folios_dropped);

@@ -33,6 +33,8 @@ static enum inside look_at_stack(const struct wire_span *s, const struct spans_o
 	bool inside = false;
 	FILE *f;
 
+	if (!opts->pids_ours)
+		return CANNOT_TELL;
 	snprintf(path, sizeof(path), "%s/%u/task/%u/stack", opts->proc, s->tgid, s->tid);
 	f = fopen(path, "re");
 	if (!f)
@@ -57,7 +59,7 @@ static bool snapshot(const struct wire_span *s, struct wire_span *ret_copy)
 {
 	uint64_t id = __atomic_load_n(&s->id, __ATOMIC_ACQUIRE);
 
-	if (!id || !__atomic_load_n(&s->tid, __ATOMIC_ACQUIRE))
+	if (!id || !__atomic_load_n(&s->tid, __ATOMIC_ACQUIRE) || s->abandoned_id == id)
 		return false;
 	memcpy(ret_copy, s, sizeof(*ret_copy));
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -67,17 +69,6 @@ static bool snapshot(const struct wire_span *s, struct wire_span *ret_copy)
 static uint64_t threshold(const struct wire_span *s, const struct spans_opts *opts)
 {
 	return opts->after_ns + (uint64_t)((double)s->length / (1024.0 * 1024.0 * 1024.0) * (double)opts->per_gib_ns);
-}
-
-/* The end of this registration was missed: its slot must be usable again. */
-static void release(struct wire_span *s, const struct wire_span *copy)
-{
-	uint32_t tid = copy->tid;
-
-	if (__atomic_load_n(&s->id, __ATOMIC_ACQUIRE) != copy->id)
-		return;
-	s->id = 0;
-	__atomic_compare_exchange_n(&s->tid, &tid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 /* One old span: report it, free it, or wait. */
@@ -93,8 +84,9 @@ static void old_span(struct wire_span *s, const struct wire_span *copy, uint64_t
 	} else if (*outside != copy->id) {
 		*outside = copy->id; /* a stack read while the thread runs may lie: ask once more */
 	} else {
+		/* Its end was missed: the slot is free for others, unless its thread opens it again. */
 		state->ended_unseen++;
-		release(s, copy);
+		__atomic_store_n(&s->abandoned_id, copy->id, __ATOMIC_RELEASE);
 	}
 }
 
@@ -114,7 +106,7 @@ void spans_scan(struct wire_span *spans, const struct spans_opts *opts, const st
 		    now_ns - copy.start_ns < threshold(&copy, opts))
 			continue;
 		where = look_at_stack(&copy, opts, id);
-		if (where == CANNOT_TELL && copy.last_ns > copy.start_ns && now_ns < copy.last_ns + SPANS_FRESH_NS) {
+		if (where == CANNOT_TELL && copy.in_longterm && now_ns < copy.last_ns + SPANS_FRESH_NS) {
 			where = INSIDE;
 			verified = "its hooks still fire";
 		}

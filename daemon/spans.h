@@ -6,6 +6,7 @@
 #ifndef PINWHY_SPANS_H
 #define PINWHY_SPANS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "identity.h"
@@ -15,6 +16,7 @@ struct spans_opts {
 	uint64_t after_ns;	/* a registration older than this is stuck, ... */
 	uint64_t per_gib_ns;	/* ... plus this much per GiB asked for */
 	const char *proc;	/* "/proc"; tests give a tree of their own */
+	bool pids_ours;		/* false in a PID namespace: the kernel's numbers are not those of /proc */
 };
 
 /* Kept between scans by the caller; starts as zeroes. */
@@ -33,8 +35,9 @@ typedef void (*span_fn)(void *ctx, const struct wire_span *span, const char *ver
 /*
  * Calls fn once per stuck registration, and marks it so that its end is reported too.
  * A thread counts as inside when its kernel stack holds one of the registration's functions
- * (`id` names them), or when a slow-path hook has fired within SPANS_FRESH_NS. One found outside in
- * two scans running has ended unseen: its slot is freed and counted, never reported as stuck.
+ * (`id` names them), or when it is in a long-term pin whose hooks have fired within SPANS_FRESH_NS.
+ * One found outside in two scans running has ended unseen: its slot is freed and counted, never
+ * reported as stuck.
  */
 void spans_scan(struct wire_span *spans, const struct spans_opts *opts, const struct identity *id,
 		uint64_t now_ns, struct spans_state *state, span_fn fn, void *ctx);

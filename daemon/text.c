@@ -89,15 +89,30 @@ size_t text_utf8(const char *str, size_t n)
 	return len;
 }
 
+/* Characters that change how the text around them is shown: C1 controls, bidirectional overrides. */
+static bool steers(const char *s, size_t len)
+{
+	const unsigned char *u = (const unsigned char *)s;
+
+	if (len == 1)
+		return u[0] < 0x20 || u[0] == 0x7f;
+	if (len == 2)
+		return u[0] == 0xc2 && u[1] < 0xa0;
+	if (len == 3 && u[0] == 0xe2 && u[1] == 0x80)
+		return u[2] == 0x8e || u[2] == 0x8f || (u[2] >= 0xa8 && u[2] <= 0xae);
+	return len == 3 && u[0] == 0xe2 && u[1] == 0x81 && u[2] >= 0xa6 && u[2] <= 0xa9;
+}
+
 static void replace_bad(char *s, size_t n)
 {
 	size_t i = 0, len;
 
 	while (i < n) {
 		len = text_utf8(s + i, n - i);
-		if (len == 0) {
-			s[i] = '?';
-			len = 1;
+		/* JSON escapes the C0 controls by itself; the others would reach a terminal as they are. */
+		if (len == 0 || (steers(s + i, len) && (unsigned char)s[i] >= 0x20)) {
+			len = len ? len : 1;
+			memset(s + i, '?', len);
 		}
 		i += len;
 	}
@@ -115,20 +130,6 @@ void text_clean_list(char *field, size_t size)
 {
 	field[size - 1] = '\0';
 	replace_bad(field, size);
-}
-
-/* Characters that change how the text around them is shown: C1 controls, bidirectional overrides. */
-static bool steers(const char *s, size_t len)
-{
-	const unsigned char *u = (const unsigned char *)s;
-
-	if (len == 1)
-		return u[0] < 0x20 || u[0] == 0x7f;
-	if (len == 2)
-		return u[0] == 0xc2 && u[1] < 0xa0;
-	if (len == 3 && u[0] == 0xe2 && u[1] == 0x80)
-		return u[2] == 0x8e || u[2] == 0x8f || (u[2] >= 0xa8 && u[2] <= 0xae);
-	return len == 3 && u[0] == 0xe2 && u[1] == 0x81 && u[2] >= 0xa6 && u[2] <= 0xa9;
 }
 
 void text_escape(struct text *t, const char *s)

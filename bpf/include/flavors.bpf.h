@@ -32,6 +32,7 @@ struct folio___v61 {
 struct folio___large {
 	unsigned long _flags_1;
 	atomic_t _large_mapcount;
+	atomic_t _entire_mapcount;
 	atomic_t _pincount;
 };
 /* include/linux/page-flags.h, 6.12 and 7.3: the type is the top byte; 6.1 has a destructor id. */
@@ -128,6 +129,17 @@ static __always_inline __s64 folio_pincount_of(const struct folio *f, __u32 orde
 	if (!order)
 		return -1;
 	return BPF_CORE_READ(large, _pincount.counter);
+}
+
+/* Mappings of a large folio as a whole, by one entry of an upper page table. */
+static __always_inline __s64 folio_entire_mapcount(const struct folio *f)
+{
+	struct folio___v61 *v61 = (void *)f;
+	struct folio___large *large = (void *)f;
+
+	if (bpf_core_field_exists(large->_entire_mapcount))
+		return BPF_CORE_READ(large, _entire_mapcount.counter) + 1;
+	return BPF_CORE_READ(v61, _total_mapcount.counter) + 1;
 }
 
 static __always_inline bool folio_is_hugetlb(const struct folio *f, __u32 order)

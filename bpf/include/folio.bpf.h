@@ -112,14 +112,13 @@ static __always_inline void folio_area(struct wire_folio *out)
 static __always_inline __s64 folio_mapcount_of(const struct folio *f, __u32 order, bool hugetlb, bool anon)
 {
 	struct folio___large *large = (void *)f;
-	struct folio___v61 *v61 = (void *)f;
 	__s64 total;
 
 	if (!order)
 		return BPF_CORE_READ(f, _mapcount.counter) + 1;
 	if (bpf_core_field_exists(large->_large_mapcount))
 		return BPF_CORE_READ(large, _large_mapcount.counter) + 1;
-	total = BPF_CORE_READ(v61, _total_mapcount.counter) + 1;
+	total = folio_entire_mapcount(f);
 	if (hugetlb)
 		return total;
 	__s64 entire = total;

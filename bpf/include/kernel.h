@@ -132,10 +132,15 @@ struct file {
 	struct inode *f_inode;
 };
 
+struct anon_vma {
+	struct anon_vma *root;
+};
+
 struct vm_area_struct {
 	unsigned long vm_start;
 	unsigned long vm_end;
 	unsigned long vm_pgoff;
+	struct anon_vma *anon_vma;
 	struct file *vm_file;
 	unsigned long vm_flags;
 };

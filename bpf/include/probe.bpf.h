@@ -115,6 +115,7 @@ static __always_inline void span_reset(struct wire_span *s, __u32 key, __u64 pid
 	s->no_target = 0;
 	s->gup_calls = 0;
 	s->in_longterm = 0;
+	s->migrate_left = 0;
 	s->folios_seen = 0;
 	s->folios_sent = 0;
 	s->folios_dropped = 0;
@@ -145,10 +146,15 @@ static __always_inline struct wire_span *span_open(__u16 api)
 	}
 #pragma unroll
 	for (int i = 0; i < SPAN_PROBES; i++) {
-		__u32 key = (tid + i) & (WIRE_SPANS - 1);
+		__u32 key = (tid + i) & (WIRE_SPANS - 1), was;
 
 		s = bpf_map_lookup_elem(&spans, &key);
-		if (s && !s->tid && !__sync_val_compare_and_swap(&s->tid, 0, tid)) {
+		if (!s)
+			continue;
+		was = s->tid;
+		if (was && s->abandoned_id != s->id)
+			continue;
+		if (__sync_val_compare_and_swap(&s->tid, was, tid) == was) {
 			span_reset(s, key, pid_tgid, api);
 			return s;
 		}

@@ -12,12 +12,15 @@
 static long vma_copy(struct task_struct *task, struct vm_area_struct *vma, void *ctx)
 {
 	struct wire_vma *out = ctx;
+	struct anon_vma *anon = vma->anon_vma;
 	struct file *file = vma->vm_file;
 
 	out->start = vma->vm_start;
 	out->end = vma->vm_end;
 	out->pgoff = vma->vm_pgoff;
 	out->flags = vma->vm_flags;
+	if (anon)
+		out->anon_root = (__u64)BPF_CORE_READ(anon, root);
 	if (file) {
 		out->file = (__u64)BPF_CORE_READ(file, f_mapping);
 		out->fs_magic = BPF_CORE_READ(file, f_inode, i_sb, s_magic);
@@ -40,7 +43,7 @@ static __always_inline long vma_lookup(__u64 address, struct wire_vma *ret_vma)
 	return err;
 }
 
-/* The first VMAs of the registered range, up to the first hole. */
+/* The first VMAs of the registered range, up to the first hole; are they all? */
 static __always_inline void span_vmas(struct wire_span *s)
 {
 	__u64 cursor = s->address, end = s->address + s->length;
@@ -50,8 +53,6 @@ static __always_inline void span_vmas(struct wire_span *s)
 		struct wire_vma vma;
 		long err;
 
-		if (cursor >= end && n)
-			break;
 		err = vma_lookup(cursor, &vma);
 		if (err) {
 			if (err == -ENOENT)
@@ -62,6 +63,10 @@ static __always_inline void span_vmas(struct wire_span *s)
 		s->vmas[i] = vma;
 		n = i + 1;
 		cursor = vma.end;
+		if (cursor >= end) {
+			s->have |= WIRE_HAVE_VMAS_ALL;
+			break;
+		}
 	}
 	s->nvmas = n;
 }

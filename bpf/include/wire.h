@@ -21,10 +21,10 @@
 #define WIRE_COMM_LEN 16	/* TASK_COMM_LEN */
 #define WIRE_DEVICE_LEN 64	/* IB_DEVICE_NAME_MAX */
 #define WIRE_MODULE_LEN 56	/* MODULE_NAME_LEN */
-#define WIRE_CGROUP_LEN 512	/* path components, leaf first, each NUL-terminated */
+#define WIRE_CGROUP_LEN 1024	/* path components, leaf first, each NUL-terminated */
 #define WIRE_AREA_LEN 32	/* CMA area name, truncated */
 #define WIRE_CHAIN_MAX 8	/* failing functions kept per registration */
-#define WIRE_VMAS_MAX 4		/* VMAs of the range kept to place folios in it */
+#define WIRE_VMAS_MAX 8		/* VMAs of the range kept to place folios in it */
 #define WIRE_FOLIOS_MAX 64	/* folios described per registration */
 #define WIRE_SPANS 1024		/* registrations in flight that can be followed; power of two */
 #define WIRE_LATENCY_BUCKETS 40	/* bucket b counts durations in [2^b, 2^(b+1)) ns; the last is open */
@@ -43,7 +43,7 @@ enum wire_fn {
 	WIRE_FN_DRIVER_MLX5 = 3,	/* mlx5_ib_reg_user_mr */
 	WIRE_FN_UMEM = 4,		/* ib_umem_get or its successor */
 	WIRE_FN_GUP_LONGTERM = 5,	/* __gup_longterm_locked */
-	WIRE_FN_MIGRATE = 6,		/* migrate_pages; "errno" is the number of folios left */
+	WIRE_FN_MIGRATE = 6,		/* migrate_pages; the result is the number of folios left */
 	WIRE_FN_MIGRATE_TARGET = 7,	/* alloc_migration_target returned NULL; reported as -ENOMEM */
 	WIRE_FN_MAX
 };
@@ -83,10 +83,12 @@ enum wire_have {
 	WIRE_HAVE_ADDRESS = 1 << 12,	/* folio: its place in the range */
 	WIRE_HAVE_COUNTS = 1 << 13,	/* folio: refcount, mapcount, pincount, expected */
 	WIRE_HAVE_AREA = 1 << 14,	/* folio: name of the CMA area */
+	WIRE_HAVE_GUP_RESULT = 1 << 15,	/* the last slow-path pin was seen to end */
+	WIRE_HAVE_VMAS_ALL = 1 << 16,	/* vmas[] covers the whole range */
 };
 
 struct wire_chain {
-	__s64 result;	/* -errno, or the count migrate_pages left behind */
+	__s64 result;	/* -errno, or the number of folios migrate_pages left behind */
 	__u32 fn;	/* enum wire_fn */
 	__u32 pad;
 };
@@ -97,21 +99,24 @@ struct wire_vma {
 	__u64 flags;		/* VM_* */
 	__u64 file;		/* f_mapping as an identity within one run; 0 = anonymous. Never printed */
 	__u64 fs_magic;		/* s_magic of the file's filesystem; 0 = none */
+	__u64 anon_root;	/* root of its anon_vma, likewise; 0 = no anonymous page in it */
 };
 
 /*
  * One registration in flight on one thread. Lives in the map "spans"; a thread
  * finds its own by its tid without hashing. Written by the owning thread's
- * hooks only, except `reported_id`, which the daemon writes.
+ * hooks only, except `reported_id` and `abandoned_id`, which the daemon writes: with an id, so that
+ * what it says of one span is never taken for the next in the same slot.
  */
 struct wire_span {
-	__u32 tid;		/* 0 = free; claimed by compare-and-swap */
+	__u32 tid;		/* 0 = free, as is an abandoned one; claimed by compare-and-swap */
 	__u32 tgid;
 	__u64 id;		/* never 0 or reused while the maps live */
 	__u64 seq;		/* generations of this slot */
 	__u64 start_ns;		/* CLOCK_MONOTONIC */
 	__u64 last_ns;		/* last time a slow-path hook saw progress */
 	__u64 reported_id;	/* id of the span the daemon has reported as stuck */
+	__u64 abandoned_id;	/* id of the span whose end, as the daemon found, was missed */
 	__u64 attrs;		/* kernel pointer, valid inside the handler; never leaves the maps */
 	__u64 device;		/* kernel pointer to struct ib_device; never leaves the maps */
 	__u64 address, length;	/* bytes, as given to the umem function */
@@ -120,7 +125,7 @@ struct wire_span {
 	__u64 gup_pages;
 	__s64 gup_result;	/* of the last completed slow-path pin */
 	__u64 pin_fast_pages;	/* sum of what pin_user_pages_fast returned while hooked */
-	__s64 migrate_moved, migrate_failed;	/* folios, last attempt */
+	__s64 migrate_moved, migrate_failed;	/* base pages, last attempt */
 	__u32 gup_flags;
 	__u32 pin_fast_flags;	/* as given by the caller; FOLL_PIN is set further down */
 	__u32 access;		/* IB_ACCESS_* */
@@ -133,7 +138,8 @@ struct wire_span {
 	__u32 passes;		/* migration attempts of the current long-term section */
 	__u32 no_target;	/* alloc_migration_target failures of the current section */
 	__u32 gup_calls;	/* slow-path pins entered */
-	__u32 in_longterm;	/* inside __gup_longterm_locked with FOLL_LONGTERM */
+	__u16 in_longterm;	/* inside __gup_longterm_locked with FOLL_LONGTERM */
+	__u16 migrate_left;	/* migrate_pages() for this pin has just left pages behind */
 	__u32 folios_seen;	/* folios that would not move, current section; likewise: */
 	__u32 folios_sent;
 	__u32 folios_dropped;	/* ring full */
@@ -150,6 +156,7 @@ enum wire_fault_vma {
 	WIRE_FAULT_VMA_UNKNOWN = 0,	/* not looked up, or the mmap lock was busy */
 	WIRE_FAULT_VMA_HOLE = 1,	/* no VMA covers the address */
 	WIRE_FAULT_VMA_COVERED = 2,	/* fault_vma describes the one that does */
+	WIRE_FAULT_VMA_HOLE_LATER = 3,	/* none covered it at the registration's end; unknown before */
 };
 
 struct wire_hdr {
@@ -289,6 +296,6 @@ struct wire_calibration {
 	_Static_assert(sizeof(struct type) == (bytes), #type " changed size: raise WIRE_VERSION")
 WIRE_ASSERT_SIZE(wire_hdr, 24);
 WIRE_ASSERT_SIZE(wire_chain, 16);
-WIRE_ASSERT_SIZE(wire_vma, 48);
+WIRE_ASSERT_SIZE(wire_vma, 56);
 
 #endif

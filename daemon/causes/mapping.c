@@ -95,27 +95,31 @@ static bool contradicted(const struct wire_reg_end *e)
 void cause_address_not_mapped(const struct incident *in, const struct identity *id,
 			      struct finding *ret)
 {
-	const uint32_t need = WIRE_HAVE_UMEM | WIRE_HAVE_GUP | WIRE_HAVE_FAULT_VMA;
 	const struct wire_reg_end *e = &in->end;
+	bool later = e->fault_vma_state == WIRE_FAULT_VMA_HOLE_LATER;
+	const uint32_t need = WIRE_HAVE_UMEM | WIRE_HAVE_GUP | WIRE_HAVE_GUP_RESULT |
+			      (later ? 0 : WIRE_HAVE_FAULT_VMA);
 	int64_t index;
 
 	if (excluded(in, id, ret))
 		return;
 	if ((e->have & need) != need || incident_errno(in, WIRE_FN_GUP_LONGTERM) != EFAULT ||
-	    e->gup_result != -EFAULT || e->fault_vma_state != WIRE_FAULT_VMA_HOLE || contradicted(e))
+	    e->gup_result != -EFAULT || (e->fault_vma_state != WIRE_FAULT_VMA_HOLE && !later) || contradicted(e))
 		return;
 	index = incident_index(in, id, e->gup_start);
 	if (index < 0)
 		return;
-	ret->kind = e->result == -EFAULT ? FINDING_PROVEN : FINDING_LIKELY;
+	ret->kind = e->result == -EFAULT && !later ? FINDING_PROVEN : FINDING_LIKELY;
 	ret->detail = index == 0 ? DETAIL_hole_at_start : DETAIL_hole_inside;
 	finding_summary(ret, "0x%" PRIx64 ", page %" PRId64 " of %" PRIu64 " of the range, is not mapped in the process",
 			(uint64_t)e->gup_start, index, incident_pages(in, id));
 	finding_evidence(ret, "%s = -EFAULT for the pin that starts at 0x%" PRIx64
 			 ": it returns an error only when its first page failed, so this is the first bad address",
 			 name_fn(id, WIRE_FN_GUP_LONGTERM), (uint64_t)e->gup_start);
-	finding_evidence(ret, "no mapping covered 0x%" PRIx64 " when the pin failed (looked up in the kernel)",
-			 (uint64_t)e->gup_start);
+	finding_evidence(ret, "no mapping covered 0x%" PRIx64 " %s (looked up in the kernel)", (uint64_t)e->gup_start,
+			 later ? "at the end of the call" : "when the pin failed");
+	if (later)
+		finding_missing(ret, "the mapping at the moment of the failure", "the map of the process was locked by another of its threads; a hole found later may have come in between");
 	tell_neighbours(in, ret);
 	if (e->result != -EFAULT)
 		finding_evidence(ret, "not proven: the call ended with %s, not with the EFAULT of the pin",

@@ -53,7 +53,7 @@ static bool excluded(const struct incident *in, const struct identity *id,
 	else if (s->unlimited)
 		finding_because(f, "the memlock limit is unlimited (%s pinned)",
 				text_bytes(sum, s->before_pages * id->page_size));
-	else if (e->ipc_lock)
+	else if (e->ipc_lock && !(s->over_before && s->over_after && umem == ENOMEM && e->chain[0].fn == WIRE_FN_UMEM))
 		finding_because(f, "CAP_IPC_LOCK is effective: the limit of %s does not apply",
 				text_bytes(soft, e->memlock_soft_bytes));
 	else if (!s->over_before && !s->over_after)
@@ -112,6 +112,12 @@ void cause_rlimit_memlock_exceeded(const struct incident *in, const struct ident
 	bool watched = id->fn_watched[WIRE_FN_UMEM] && id->fn_watched[WIRE_FN_GUP_LONGTERM];
 
 	if (excluded(in, id, &s, ret) || !s.known)
+		return;
+	/*
+	 * Over the limit with the capability: either a security module denied it, which capable() asks
+	 * too, or memory for the umem could not be had. Nothing seen here tells which.
+	 */
+	if (in->end.ipc_lock)
 		return;
 	/* A limit of zero is refused earlier, with EPERM: it was not zero when this check was made. */
 	if (in->end.memlock_soft_bytes == 0)

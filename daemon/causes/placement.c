@@ -102,12 +102,13 @@ static bool excluded(const struct incident *in, const struct identity *id, const
 	if (err != ENOMEM)
 		finding_because(f, "errno %sis %s: a page that cannot be moved gives ENOMEM",
 				pin ? "of the pin " : "", name_errno(err));
-	else if (!pin && id->fn_watched[WIRE_FN_GUP_LONGTERM] && e->nchain < WIRE_CHAIN_MAX)
+	else if (!pin && id->fn_watched[WIRE_FN_GUP_LONGTERM] && e->nchain < WIRE_CHAIN_MAX &&
+		 !incident_pin_unseen(in))
 		finding_because(f, "no long-term pin failed (%u slow-path call%s)", e->gup_calls,
 				e->gup_calls == 1 ? "" : "s");
 	else if (pin && e->stage == WIRE_STAGE_PINNED)
 		finding_because(f, "the range was pinned in the end (%" PRIu64 " pages)", incident_pages(in, id));
-	else if (pin && (e->have & WIRE_HAVE_GUP) && e->gup_result >= 0)
+	else if (pin && (e->have & WIRE_HAVE_GUP_RESULT) && e->gup_result >= 0)
 		finding_because(f, "the last slow-path pin succeeded (%" PRId64 " pages)",
 				(int64_t)e->gup_result);
 	else if (pin && id->fn_watched[WIRE_FN_MIGRATE] && id->putback_watched && e->passes == 0 &&
@@ -276,6 +277,8 @@ static bool tell_doubts(const struct incident *in, const struct identity *id, co
 	else if (!id->target_watched)
 		finding_missing(ret, "failures to find a migration target", "%s is not hooked",
 				name_fn(id, WIRE_FN_MIGRATE_TARGET));
+	if (!(e->have & WIRE_HAVE_MIGRATE) || e->migrate_failed <= 0)
+		finding_missing(ret, "migration", "a migration for this pin that left pages behind was not seen");
 	if (!(e->have & WIRE_HAVE_GUP) || !id->foll_longterm || !(e->gup_flags & id->foll_longterm))
 		finding_missing(ret, "pin.foll_longterm", "the flags of the failing pin were not read");
 	if (e->result != -ENOMEM)

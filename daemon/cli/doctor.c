@@ -67,6 +67,8 @@ static void examine_slots(struct examination *x)
 	}
 	if (!loader_placement_known(x->loader, &why))
 		problem(x, DEGRADED, "%s", why);
+	if (!loader_pids_ours(&why))
+		problem(x, DEGRADED, "%s", why);
 	if (!loader_healthy(x->loader, &why))
 		problem(x, DEGRADED, "%s", why);
 }

@@ -76,12 +76,23 @@ static uint64_t map_memory(int fd)
 	return bytes;
 }
 
+/* pinwhy's counters are an array with an entry for each CPU, which the kernel cannot know. */
+static uint64_t more_with_512_cpus(const struct bpf_map_info *info, uint32_t cpus)
+{
+	uint64_t value = (info->value_size + 7ull) & ~7ull;
+
+	if (!strcmp(info->name, "counters") && info->max_entries == cpus)
+		return value * (512 - cpus);
+	if (info->type == BPF_MAP_TYPE_PERCPU_ARRAY || info->type == BPF_MAP_TYPE_PERCPU_HASH)
+		return info->max_entries * value * (512 - cpus);
+	return 0;
+}
+
 static void map_one(uint32_t id, uint32_t cpus, struct map_use *ret_map)
 {
 	struct bpf_map_info info = { 0 };
 	union bpf_attr attr = { .map_id = id };
 	int fd = bpf(BPF_MAP_GET_FD_BY_ID, &attr);
-	uint64_t per_cpu;
 
 	if (fd < 0)
 		die_errno("cannot open BPF map %u", id);
@@ -98,10 +109,7 @@ static void map_one(uint32_t id, uint32_t cpus, struct map_use *ret_map)
 	/* Older kernels count entries times values, which a ring has none of. */
 	if (info.type == BPF_MAP_TYPE_RINGBUF && ret_map->bytes < info.max_entries)
 		ret_map->bytes += info.max_entries;
-	per_cpu = (uint64_t)info.max_entries * ((info.value_size + 7ull) & ~7ull);
-	ret_map->bytes_512_cpus = ret_map->bytes +
-		(info.type == BPF_MAP_TYPE_PERCPU_ARRAY || info.type == BPF_MAP_TYPE_PERCPU_HASH ?
-		 per_cpu * (512 - cpus) : 0);
+	ret_map->bytes_512_cpus = ret_map->bytes + more_with_512_cpus(&info, cpus);
 	close(fd);
 }
 

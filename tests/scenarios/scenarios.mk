@@ -13,7 +13,7 @@ SCENARIO_PROGRAMS := $(patsubst %,$(BUILD)/tests/guest/%,$(patsubst %_main,%,$(S
 SCENARIO_SHARED := $(filter-out $(SCENARIO_MAINS),$(patsubst $(SCENARIO_DIR)/%.c,%,$(wildcard $(SCENARIO_DIR)/*.c)))
 SCENARIO_LIB := $(SCENARIO_OBJ)/libscenario.a
 
-.PHONY: scenarios check-scenarios-lint
+.PHONY: scenarios
 
 scenarios: $(SCENARIO_PROGRAMS)
 

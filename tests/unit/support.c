@@ -104,7 +104,7 @@ static void fail_pin(struct incident *in, int err)
 {
 	struct wire_reg_end *e = &in->end;
 
-	e->have |= WIRE_HAVE_GUP;
+	e->have |= WIRE_HAVE_GUP | WIRE_HAVE_GUP_RESULT;
 	e->gup_flags = 0x50001;
 	e->gup_start = RANGE + 37 * PAGE;
 	e->gup_pages = 219;

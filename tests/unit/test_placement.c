@@ -273,6 +273,34 @@ static void a_pin_that_came_through_in_the_end(void **state)
 	assert_non_null(strstr(ruled_out(&d, ID), "256 pages"));
 }
 
+/* A hook that the kernel skipped: what the pin did is not known, so nothing may be ruled out by it. */
+static void a_pin_whose_end_was_not_seen(void **state)
+{
+	(void)state;
+	build_failure(&in, ENOMEM);
+	add_chain(&in, WIRE_FN_UMEM, -ENOMEM);
+	in.end.gup_calls = 1;
+	in.end.have |= WIRE_HAVE_GUP;
+	expect("unknown", CONFIDENCE_unknown);
+	assert_null(ruled_out(&d, ID));
+	in.end.have |= WIRE_HAVE_GUP_RESULT;
+	in.end.gup_result = 256;
+	expect("unknown", CONFIDENCE_unknown);
+	assert_non_null(strstr(ruled_out(&d, ID), "no long-term pin failed"));
+}
+
+/* Folios without a migration for this pin are somebody else's, put back by compaction. */
+static void folios_without_a_migration(void **state)
+{
+	(void)state;
+	expect(ID, CONFIDENCE_proven);
+	in.end.have &= ~WIRE_HAVE_MIGRATE;
+	expect(ID, CONFIDENCE_likely);
+	in.end.have |= WIRE_HAVE_MIGRATE;
+	in.end.migrate_failed = 0;
+	expect(ID, CONFIDENCE_likely);
+}
+
 static void nothing_had_to_move(void **state)
 {
 	(void)state;
@@ -341,7 +369,7 @@ int main(void)
 		TEST(kinds_with_code_of_their_own), TEST(one_clean_folio_proves_beside_a_doubtful_one),
 		TEST(hugetlb_without_surplus_is_not_blamed), TEST(what_was_not_read_proves_nothing),
 		TEST(flags_of_the_pin), TEST(errnos), TEST(a_pin_that_came_through_in_the_end),
-		TEST(nothing_had_to_move), TEST(no_pin_failed), TEST(remedies_name_their_conditions),
+		TEST(a_pin_whose_end_was_not_seen), TEST(folios_without_a_migration), TEST(nothing_had_to_move), TEST(no_pin_failed), TEST(remedies_name_their_conditions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

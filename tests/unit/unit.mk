@@ -57,4 +57,4 @@ $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC)
 check-fuzz: $(FUZZERS:%=$(BUILD)/tests/fuzz/%)
 	@tests/fuzz/run $(BUILD) $(COUNTS) $(FUZZ_RUNS) $(FUZZERS)
 
--include $(UNIT_OBJ:.o=.d) $(UNIT_TESTS:%=$(UNIT_DIR)/%.d) $(UNIT_DIR)/support.d
+-include $(UNIT_OBJ:.o=.d) $(UNIT_TESTS:%=$(UNIT_DIR)/%.d) $(UNIT_DIR)/support.d $(UNIT_DIR)/synthetic.d
