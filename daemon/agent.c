@@ -192,8 +192,9 @@ static uint64_t suspended_ns(void)
 {
 	struct timespec boot, mono;
 
-	clock_gettime(CLOCK_BOOTTIME, &boot);
+	/* In this order, so that the difference is never negative. */
 	clock_gettime(CLOCK_MONOTONIC, &mono);
+	clock_gettime(CLOCK_BOOTTIME, &boot);
 	return (uint64_t)(boot.tv_sec - mono.tv_sec) * NS_PER_S + (uint64_t)boot.tv_nsec -
 	       (uint64_t)mono.tv_nsec;
 }
@@ -348,7 +349,7 @@ static int start_watching(struct agent *a)
 		log_error("cannot read the ring: %s", strerror(-err));
 		return err;
 	}
-	a->map_bytes = loader_map_bytes(a->loader, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
+	a->map_bytes = loader_map_bytes(a->loader, 0);
 	a->spans_opts = (struct spans_opts){
 		.after_ns = a->config->stuck_after_ms * NS_PER_MS,
 		.per_gib_ns = a->config->stuck_per_gib_ms * NS_PER_MS,

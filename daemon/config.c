@@ -43,8 +43,8 @@ static const char *check_listen(const char *text, uint64_t number)
 static const char *check_words(const char *text, uint64_t number)
 {
 	(void)number;
-	return text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_,")] ?
-	       "is not a list of words with commas between them" : NULL;
+	return text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_:,")] ?
+	       "is not a list of words, or of hook:word, with commas between them" : NULL;
 }
 
 static const char *check_ring_bytes(const char *text, uint64_t number)

@@ -159,7 +159,7 @@ int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct load
 	if (opts->modes)
 		memcpy(l->modes, opts->modes, sizeof(l->modes));
 	if (opts->avoid)
-		snprintf(l->avoid, sizeof(l->avoid), ",%.120s,", opts->avoid);
+		snprintf(l->avoid, sizeof(l->avoid), ",%.250s,", opts->avoid);
 	libbpf_set_print(libbpf_print);
 	for (int o = 0; o < NOBJECTS; o++) {
 		err = survey(l, (enum object_id)o);
@@ -187,17 +187,20 @@ fail:
 
 /* --- choose ------------------------------------------------------------------- */
 
-static bool avoided(const struct loader *l, const struct variant *v)
+/* Is `how` to be avoided, for all slots or for this one ("slot:how")? */
+static bool avoided(const struct loader *l, int i, const char *how)
 {
-	char word[40];
+	char all[40], one[96];
 
-	snprintf(word, sizeof(word), ",%s,", v->how);
-	return l->avoid[0] && strstr(l->avoid, word);
+	snprintf(all, sizeof(all), ",%s,", how);
+	snprintf(one, sizeof(one), ",%s:%s,", slot_rows[i].name, how);
+	return strstr(l->avoid, all) || strstr(l->avoid, one);
 }
 
 /* Fits `v` this kernel as it is now? Fills reason when not, module when it does. */
-static bool feasible(const struct loader *l, struct slot *s, const struct variant *v)
+static bool feasible(struct loader *l, int i, const struct variant *v)
 {
+	struct slot *s = &l->slots[i];
 	const char *module = "";
 	enum answer there;
 
@@ -205,7 +208,7 @@ static bool feasible(const struct loader *l, struct slot *s, const struct varian
 		snprintf(s->reason, sizeof(s->reason), "%s: %.120s", v->how, v->why);
 		return false;
 	}
-	if (avoided(l, v)) {
+	if (avoided(l, i, v->how)) {
 		snprintf(s->reason, sizeof(s->reason), "%s is to be avoided by configuration", v->how);
 		return false;
 	}
@@ -239,7 +242,7 @@ static void choose(struct loader *l, int i)
 		return;
 	}
 	for (uint32_t k = 0; k < s->nvariants && !s->chosen; k++)
-		if (feasible(l, s, &s->variants[k]))
+		if (feasible(l, i, &s->variants[k]))
 			s->chosen = &s->variants[k];
 	if (s->chosen)
 		return;
@@ -249,7 +252,7 @@ static void choose(struct loader *l, int i)
 			continue;
 		/* Says more than that the other variant's function is not there. */
 		s->state = SLOT_LOAD_FAILED;
-		feasible(l, s, &s->variants[k]);
+		feasible(l, i, &s->variants[k]);
 	}
 }
 
@@ -379,14 +382,17 @@ static void refresh_object(struct loader *l, enum object_id o)
 
 /* --- attach ------------------------------------------------------------------- */
 
-static int attach_link(struct slot *s, const char *name, const struct bpf_program *prog)
+static int attach_link(struct loader *l, int i, const struct bpf_program *prog)
 {
+	const char *name = slot_rows[i].name;
+	struct slot *s = &l->slots[i];
 	const struct variant *v = s->chosen;
 	int err;
 
 	s->by_tracefs = false;
 	if (v->kind == ATTACH_KRETPROBE) {
-		err = kretprobe_attach(&s->link, prog, name, s->module, v->target);
+		err = avoided(l, i, "tracefs") ? -ECANCELED :
+						 kretprobe_attach(&s->link, prog, name, s->module, v->target);
 		if (!err) {
 			s->by_tracefs = true;
 			return 0;
@@ -427,7 +433,7 @@ static void attach_slot(struct loader *l, int i)
 		ob->stale = true; /* chosen after the object was loaded */
 		return;
 	}
-	err = attach_link(s, slot_rows[i].name, prog);
+	err = attach_link(l, i, prog);
 	if (!err) {
 		s->state = SLOT_ATTACHED;
 		s->generation = *s->module ? kfacts_module_generation(s->module) : 0;

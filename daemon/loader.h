@@ -48,7 +48,7 @@ struct loader;
 struct loader_opts {
 	const enum hook_mode *modes;	/* one per row of slots.def; NULL = all auto */
 	uint32_t ring_bytes;		/* power of two, multiple of the page size */
-	const char *avoid;		/* comma-separated variants not to use ("fentry,fexit"), or NULL */
+	const char *avoid;		/* variants not to use, [slot:]how with commas, or NULL */
 };
 
 /*
@@ -88,6 +88,6 @@ int loader_ring_fd(const struct loader *l);	/* the events map */
 void loader_counters(const struct loader *l, struct loss *ret_loss);	/* sums over CPUs */
 struct wire_span *loader_spans(const struct loader *l);	/* WIRE_SPANS of them, mapped read-write */
 uint64_t loader_runs_missed(const struct loader *l);	/* of all slots: see slot_status.missed */
-uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus);	/* kernel memory of the maps with ncpus */
+uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus);	/* kernel memory of the maps with ncpus, 0 = this machine's */
 
 #endif

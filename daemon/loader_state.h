@@ -34,7 +34,7 @@ struct loader {
 	struct object objects[NOBJECTS];
 	struct slot slots[NSLOTS];
 	enum hook_mode modes[NSLOTS];
-	char avoid[128];
+	char avoid[256];
 	struct wire_span *spans;
 	const struct wire_counters *counters;	/* mapped, one per possible CPU */
 	uint32_t ncpus;

@@ -260,7 +260,7 @@ uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus)
 			break;
 		default:
 			if (!strcmp(bpf_map__name(map), "counters"))
-				entries = ncpus;
+				entries = ncpus ? ncpus : l->ncpus;
 			sum += entries * value;
 		}
 	}

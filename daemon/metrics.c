@@ -107,6 +107,14 @@ static void write_slot_state(struct page *p, const char *name, const struct metr
 			    slot_state_name((enum slot_state)s), (int)m->slots[i].state == s);
 }
 
+static void write_slot_info(struct page *p, const char *name, const struct metrics *m)
+{
+	for (uint32_t i = 0; i < m->nslots; i++)
+		if (is_attached(&m->slots[i]))
+			add(p, "%s{slot=\"%s\",variant=\"%s\",target=\"%s\",module=\"%s\"} 1\n", name, m->slots[i].name,
+			    m->slots[i].variant, m->slots[i].target, m->slots[i].module);
+}
+
 static void write_slot_runs(struct page *p, const char *name, const struct metrics *m)
 {
 	for (uint32_t i = 0; i < m->nslots; i++)

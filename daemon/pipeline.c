@@ -14,7 +14,7 @@
 #include "text.h"
 
 #define HELD_MAX 64	/* incidents that wait for facts */
-#define JOIN_SPANS 128	/* registrations whose folios wait for their end */
+#define JOIN_SPANS 64	/* registrations whose folios wait for their end */
 #define STUCK_MAX 256	/* stuck reports that a later end can point back to */
 
 /* An incident on its way to its report. The id is fixed on arrival, so that others can point to it. */

@@ -33,8 +33,13 @@ kernel_load() {
 	[[ $K_MEM =~ ^[0-9]+$ ]] || die "kernels.list, line '$1': memory_MiB is '$K_MEM', not a number"
 }
 
-# Which kernel release the suite's meta-package gave when it was fetched.
-release_file() { printf '%s/kernels/%s.%s.%s.release\n' "$CACHE_DIR" "$K_SUITE" "$K_META" "$K_ARCH"; }
+# Which kernel release the suite's meta-package gave when it was fetched. The name changes with the list of
+# modules that fetch keeps, so that a kernel that lacks a new one is fetched again.
+release_file() {
+	local kept
+	kept=$(sed -n '/^keep_modules=(/,/^)/p' "$VM_DIR/fetch" | sha256sum | cut -c 1-8)
+	printf '%s/kernels/%s.%s.%s.%s.release\n' "$CACHE_DIR" "$K_SUITE" "$K_META" "$K_ARCH" "$kept"
+}
 
 # Sets K_RELEASE and K_DIR when the loaded kernel is in the cache, else returns 1.
 kernel_cached() {

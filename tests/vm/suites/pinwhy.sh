@@ -19,8 +19,24 @@ pinwhy_launch() {
 	pinwhy_pid=$!
 }
 
+# The word avoid=HOW,... on the kernel command line's pinwhy.args keeps pinwhy from hooking that way, so that a
+# suite runs again with the fallbacks.
+pinwhy_avoid=$(sed -n 's/.*avoid=\([a-z0-9_:,]*\).*/\1/p' /proc/cmdline)
+
+# Adds the ways to avoid to the configuration file among the arguments, or makes one.
+avoid_config() {
+	while [ $# -gt 1 ]; do
+		[ "$1" != -c ] || { printf '[attach]\navoid = %s\n' "$pinwhy_avoid" >>"$2"; return; }
+		shift
+	done
+	printf '[attach]\navoid = %s\n' "$pinwhy_avoid" >/tmp/avoid.conf
+	echo "-c /tmp/avoid.conf"
+}
+
 # pinwhy_start ARGS...: starts it and waits for READY. A death before that is a failure.
 pinwhy_start() {
+	# shellcheck disable=SC2046 # two words or none
+	[ -z "$pinwhy_avoid" ] || set -- "$@" $(avoid_config "$@")
 	pinwhy_launch pinwhy run --reports "$PINWHY_REPORTS" --listen "$PINWHY_ADDRESS" "$@"
 	wait_until 120 pinwhy_ready_or_dead && pinwhy_ready
 }
@@ -31,6 +47,18 @@ pinwhy_ready_or_dead() { pinwhy_said_ready || ! pinwhy_alive; }
 pinwhy_readyz() { wget -q -O /dev/null "http://$PINWHY_ADDRESS/readyz"; }
 pinwhy_ready() { pinwhy_alive && pinwhy_said_ready && pinwhy_readyz; }
 
+# Is every slot that must not be hooked one way hooked another way?
+avoided_truly() {
+	for word in $(echo "$pinwhy_avoid" | tr , ' '); do
+		case $word in
+		*:*)
+			pinwhy_scrape | grep "^pinwhy_slot_info{slot=\"${word%:*}\"" | grep -qv "variant=\"${word#*:}\"" ||
+				{ echo "$word"; return 1; }
+			;;
+		esac
+	done
+}
+
 # need_pinwhy NAME ARGS...: starts it as a test of its own; the suite ends when that fails.
 need_pinwhy() {
 	need_name=$1
@@ -40,6 +68,7 @@ need_pinwhy() {
 		done_testing
 	fi
 	pass "$need_name"
+	[ -z "$pinwhy_avoid" ] || check "${need_name}_avoids" avoided_truly
 }
 
 pinwhy_dead() { ! pinwhy_alive; }
