@@ -2,6 +2,7 @@
 # For scripts that are suites of their own: source with $suite and $build set; say pass and fail,
 # and end with finish.
 # shellcheck shell=bash
+# shellcheck disable=SC2154  # suite and build are the caller's
 passed=0 failed=0
 pass() { passed=$((passed + 1)); }
 fail() { failed=$((failed + 1)); printf 'FAIL %s: %s\n' "$suite" "$*"; }
