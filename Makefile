@@ -59,7 +59,7 @@ $(BUILD)/bpf/%.o: bpf/%.c
 -include $(OBJ:.o=.d) $(BPF_OBJ:.o=.d)
 
 # Guest programs, lab, unit tests and bench bring their own targets.
--include tests/unit/unit.mk tests/scenarios/scenarios.mk tests/vm/vm.mk tests/bench/bench.mk
+include tests/unit/unit.mk tests/scenarios/scenarios.mk tests/vm/vm.mk tests/bench/bench.mk
 
 # --- the two commands of the README: they install what is missing themselves ----------
 
@@ -97,6 +97,14 @@ matrix: all guest-programs
 soak: all guest-programs
 	@tests/vm/check tests/vm/soak.list
 
+PREFIX ?= /usr
+.PHONY: install
+install: all
+	install -D -m 755 $(BUILD)/pinwhy $(DESTDIR)$(PREFIX)/sbin/pinwhy
+	install -D -m 644 packaging/pinwhy.8 $(DESTDIR)$(PREFIX)/share/man/man8/pinwhy.8
+	install -D -m 644 packaging/pinwhy.service $(DESTDIR)/lib/systemd/system/pinwhy.service
+	[ -e $(DESTDIR)/etc/pinwhy/pinwhy.conf ] || install -D -m 644 packaging/pinwhy.conf $(DESTDIR)/etc/pinwhy/pinwhy.conf
+
 check-contract: all
 	@tests/unit/check-contract $(BUILD)
 
@@ -114,12 +122,14 @@ help:
 
 ## make              build build/pinwhy
 ## make demo         the incident in a guest, explained (installs what it needs)
-## make check        every test (installs what it needs); make check-quick: those without a guest
+## make check        every test (installs what it needs)
+## make check-quick  those tests that need neither a guest nor root
 ## make matrix       the causal matrix on every kernel
 ## make vm K=6.1     a shell in a guest with pinwhy inside
 ## make check-vm K=6.1 S=matrix    one suite on one kernel
 ## make bench        what watching costs, in instructions
 ## make soak         long repetitions
+## make install      program, manual page, unit and example configuration (DESTDIR, PREFIX=/usr)
 ## make clean        remove build/; fetched kernels stay in the cache (tests/vm/README.md)
 
 clean:

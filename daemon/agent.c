@@ -359,7 +359,12 @@ static int start_watching(struct agent *a)
 	if (!a->spans_opts.pids_ours)
 		log_warn("%s", why);
 	a->healthy = true;
+	log_info("attaching hooks");
 	agent_attach(a, now);
+	if (!loader_allowed(a->loader, &why)) {
+		log_error("%s", why);
+		return -EPERM;
+	}
 	if (!loader_placement_known(a->loader, &why))
 		log_warn("%s; a page that does not move can then not be shown to lie in the wrong place", why);
 	settle(a);

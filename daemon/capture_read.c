@@ -244,6 +244,7 @@ static bool get_identity(struct json_object *o, struct identity *id)
 	       get_names(o, "migrate_reasons", &id->migrate_reasons) &&
 	       get_names(o, "migrate_modes", &id->migrate_modes) &&
 	       get_functions(o, id) &&
+	       get_bool(o, "direct_io_pins", &id->direct_io_pins) &&
 	       get_bool(o, "putback_watched", &id->putback_watched) &&
 	       get_bool(o, "target_watched", &id->target_watched);
 }

@@ -228,6 +228,8 @@ static void what(struct page *p)
 	begin(p);
 	if (number(p->report, "registration.length", &n))
 		text_add(&p->text, "%s", text_bytes(size, (uint64_t)n));
+	else
+		text_add(&p->text, "a registration");
 	quote_if(p, " at ", str(p->report, "registration.address"), "");
 	quote_if(p, " on ", str(p->report, "registration.device"), "");
 	quote_if(p, " (", str(p->report, "registration.driver"), ")");
@@ -293,6 +295,26 @@ static void not_these(struct page *p)
 		quote_if(p, ": ", str(entry, "because"), "");
 		flush(p, i ? "" : "not", INDENT);
 	}
+}
+
+/* That memory was not short is what a reader of ENOMEM wants to know first. */
+static void memory(struct page *p)
+{
+	char size[TEXT_BYTES_LEN];
+	int64_t n;
+
+	begin(p);
+	if (number(p->report, "memory.available_bytes", &n))
+		text_add(&p->text, "%s available", text_bytes(size, (uint64_t)n));
+	if (number(p->report, "memory.free_bytes", &n))
+		text_add(&p->text, ", %s free", text_bytes(size, (uint64_t)n));
+	if (number(p->report, "memory.free_outside_bytes", &n))
+		text_add(&p->text, ", %s of it outside CMA and ZONE_MOVABLE", text_bytes(size, (uint64_t)n));
+	if (number(p->report, "cgroup_limits.memory_current_bytes", &n))
+		text_add(&p->text, "; cgroup uses %s", text_bytes(size, (uint64_t)n));
+	if (number(p->report, "cgroup_limits.memory_max_bytes", &n))
+		text_add(&p->text, " of %s", text_bytes(size, (uint64_t)n));
+	flush(p, "mem", INDENT);
 }
 
 static void chain(struct page *p)
@@ -378,6 +400,7 @@ void explain_print_width(FILE *out, struct json_object *report, unsigned int wid
 	by(&p);
 	sure(&p);
 	not_these(&p);
+	memory(&p);
 	chain(&p);
 	remedies(&p);
 	related(&p);

@@ -34,7 +34,7 @@ struct kfacts {
 
 /* Data symbols the programs read, and marks that a kernel does a thing the old way. */
 static const char *const data_symbols[] = {
-	"mem_section", "cma_areas", "cma_area_count", "hugetlb_basepage_index",
+	"mem_section", "cma_areas", "cma_area_count", "hugetlb_basepage_index", "iov_iter_extract_pages",
 };
 
 void kfacts_free(struct kfacts *kf)
@@ -426,6 +426,7 @@ void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg)
 void kfacts_names(const struct kfacts *kf, struct identity *id)
 {
 	const struct identity *n = &kf->names;
+	const char *module;
 
 	memcpy(id->node, n->node, sizeof(id->node));
 	memcpy(id->boot_id, n->boot_id, sizeof(id->boot_id));
@@ -439,4 +440,6 @@ void kfacts_names(const struct kfacts *kf, struct identity *id)
 	id->migratetypes = n->migratetypes;
 	id->migrate_reasons = n->migrate_reasons;
 	id->migrate_modes = n->migrate_modes;
+	/* lib/iov_iter.c: direct I/O pins through it where it exists (6.12, not 6.1). */
+	id->direct_io_pins = kfacts_symbol(kf, "iov_iter_extract_pages", &module) == ANSWER_YES;
 }

@@ -309,7 +309,7 @@ static int find_refused(struct loader *l, enum object_id o)
 		if (err == -EPERM || err == -EACCES)
 			l->refused = err;
 		snprintf(v->why, sizeof(v->why), "%.60s: %.50s", strerror(-err), libbpf_said);
-		log_warn("slot %s: the kernel does not load %s: %s", slot_rows[i].name, v->program, v->why);
+		log_debug("slot %s: the kernel does not load %s: %s", slot_rows[i].name, v->program, v->why);
 		refused++;
 		choose(l, i);
 	}
@@ -416,6 +416,7 @@ static void attach_slot(struct loader *l, int i)
 	struct slot *s = &l->slots[i];
 	struct object *ob = &l->objects[slot_rows[i].object];
 	const char *needs = slot_rows[i].needs;
+	const char *module;
 	struct bpf_program *prog;
 	struct variant *v;
 	int err;
@@ -448,9 +449,11 @@ static void attach_slot(struct loader *l, int i)
 			snprintf(s->reason, sizeof(s->reason), "%s: %.100s", first->how, first->why);
 	if (err == -EPERM || err == -EACCES)
 		l->refused = err;
-	log_warn("slot %s: cannot attach %s", slot_rows[i].name, s->reason);
-	/* With kallsyms unreadable absence shows only here, and a module may come: keep trying. */
-	if (err == -ENOENT)
+	log_debug("slot %s: cannot attach %s", slot_rows[i].name, s->reason);
+	/* With kallsyms unreadable absence shows only here, and a module may come: keep trying. A function
+	 * that is known to be there is another matter: this kernel has no such way to hook. */
+	if (err == -ENOENT && (v->kind == ATTACH_TRACEPOINT || *s->module ||
+			       kfacts_symbol(l->kf, v->target, &module) != ANSWER_YES))
 		return;
 	v->refused = true;
 	snprintf(v->why, sizeof(v->why), "attach: %.100s", strerror(-err));

@@ -38,8 +38,8 @@ static bool excluded(const struct incident *in, const struct identity *id,
 	if (err != ENOMEM)
 		finding_because(f, "errno is %s: a request over the limit gives ENOMEM", name_errno(err));
 	else if (e->gup_calls > 0)
-		finding_because(f, "%sthe pin was reached (%u slow-path call%s): the limit is checked before it",
-				numbers(e, s, seen, sizeof(seen)), e->gup_calls, e->gup_calls == 1 ? "" : "s");
+		finding_because(f, "%sthe pin was reached: the limit is checked before it",
+				numbers(e, s, seen, sizeof(seen)));
 	else if (incident_chain(in, WIRE_FN_GUP_LONGTERM) || incident_chain(in, WIRE_FN_MIGRATE))
 		finding_because(f, "the pin was reached (it failed by itself): the limit is checked before it");
 	else if (e->stage > WIRE_STAGE_UMEM)

@@ -210,19 +210,21 @@ static void tell_refs(const struct wire_folio *f, struct finding *ret)
 				 r.extra, r.pins, r.pins == 1 ? "" : "s", r.others, r.others == 1 ? "" : "s");
 }
 
-static void tell_candidates(const struct stay *s, struct finding *ret)
+static void tell_candidates(const struct stay *s, const struct identity *id, struct finding *ret)
 {
 	bool pins = s->by_grade[GRADE_pin_evident_owner_unseen] || s->by_grade[GRADE_pin_or_references];
 	bool plain = s->by_grade[GRADE_plain_reference] || s->by_grade[GRADE_pin_or_references];
 
 	if (pins) {
 		finding_candidate(ret, "a driver that pinned the page without FOLL_LONGTERM (GPU drivers do so for page-locked host memory)");
-		finding_candidate(ret, "direct I/O in flight, on kernels where it pins (6.12 does)");
+		if (id->direct_io_pins)
+			finding_candidate(ret, "direct I/O in flight, which pins its pages on this kernel");
 		finding_candidate(ret, "another long-term pin of the same page that is in progress");
 	}
 	if (plain) {
 		finding_candidate(ret, "pages given to a pipe by vmsplice or splice and not yet read from it");
-		finding_candidate(ret, "direct I/O in flight, on kernels where it takes plain references (6.1 does)");
+		if (!id->direct_io_pins)
+			finding_candidate(ret, "direct I/O in flight, which takes plain references on this kernel");
 		if (s->anon)
 			finding_candidate(ret, "the swap cache, while the page enters or leaves it");
 		/* A batch holds one reference; a page can be in the LRU's and in mlock's. */
@@ -231,11 +233,15 @@ static void tell_candidates(const struct stay *s, struct finding *ret)
 	}
 }
 
-static void tell_holder_remedies(const struct stay *s, const struct identity *id, struct finding *ret)
+static void tell_order_remedies(const struct stay *s, struct finding *ret)
 {
 	finding_remedy(ret, "register the memory before anything else pins it: while nobody holds the page, the long-term pin moves it by itself");
 	if (s->by_grade[GRADE_plain_reference] || s->by_grade[GRADE_pin_or_references])
 		finding_remedy(ret, "if the holder is a pipe or an I/O in flight: retry after the pipe was read or the I/O has completed");
+}
+
+static void tell_holder_remedies(const struct stay *s, const struct identity *id, struct finding *ret)
+{
 	if (!s->by_grade[GRADE_pin_evident_owner_unseen] && !s->by_grade[GRADE_pin_or_references])
 		return;
 	if (strcmp(id->machine, "x86_64") == 0)
@@ -326,9 +332,10 @@ static void tell_blocked(const struct incident *in, const struct identity *id, c
 				 s->by_grade[GRADE_pin_evident_owner_unseen],
 				 s->by_grade[GRADE_pin_or_references]);
 	tell_migration(in, id, ret);
-	tell_candidates(s, ret);
-	tell_holder_remedies(s, id, ret);
+	tell_candidates(s, id, ret);
+	tell_order_remedies(s, ret);
 	tell_place_remedies(s, ret);
+	tell_holder_remedies(s, id, ret);
 }
 
 static void tell_gone(const struct incident *in, const struct identity *id, const struct stay *s,

@@ -97,6 +97,11 @@ static int complain(const char *id)
 	char hint[128];
 	uint32_t i;
 
+	if (strcmp(id, "unknown") == 0) {
+		puts("unknown\n\nNo known cause fits what was seen. The report says what that was (seen, chain) and what was\n"
+		     "missing (miss); `pinwhy doctor` tells which hooks this kernel lacks.");
+		return 0;
+	}
 	suggest_init(&s, id);
 	for (i = 0; i < ncauses; i++)
 		suggest_offer(&s, causes[i].id);

@@ -143,8 +143,8 @@ static uint32_t exposures(const struct examination *x, struct exposure ret[EXPOS
 	if (movable) {
 		ret[n].id = "movable_zone";
 		snprintf(ret[n++].what, sizeof(ret[0].what),
-			 "%" PRIu64 " MiB of ZONE_MOVABLE: the same holds there (movablecore=, kernelcore=, memory onlined "
-			 "as movable)", movable >> 20);
+			 "%" PRIu64 " MiB of ZONE_MOVABLE: a page there that is held by an earlier reference cannot be moved "
+			 "out for a long-term pin (movablecore=, kernelcore=, memory onlined as movable)", movable >> 20);
 	}
 	return n;
 }
@@ -224,7 +224,7 @@ static void print_text(const struct examination *x)
 }
 
 static const char usage[] =
-	"usage: pinwhy doctor [--json]\n"
+	"Usage: pinwhy doctor [--json]\n"
 	"Attaches every hook for a moment and says what this node supports, what is missing and\n"
 	"why, and which of its settings make a registration failure possible.\n"
 	"  --json   as one JSON object\n"

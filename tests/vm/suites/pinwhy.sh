@@ -166,6 +166,7 @@ play_end() {
 	case $play_code in
 	0) pass "outcome_$1" ;;
 	1) fail "outcome_$1" "the kernel did something else: $(cat "$play_file.json")" ;;
+	77) skip "outcome_$1" "$(tail -n 1 "$play_file.err")" ;;
 	*) fail "outcome_$1" "not played (exit $play_code): $(tail -n 1 "$play_file.err")" ;;
 	esac
 	return "$play_code"
@@ -197,6 +198,7 @@ boot_area() {
 no_folding() { printf '[storm]\nburst = 10000\n'; }
 stuck_after() { printf '[stuck]\nafter_ms = %s\n' "$1"; }
 small_ring() { printf '[ring]\nbytes = 4096\n'; }
+big_ring() { printf '[ring]\nbytes = 16777216\n'; }
 
 # Modules that the scenario programs need.
 scenario_modules() {
