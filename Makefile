@@ -29,7 +29,7 @@ OBJ     := $(SRC:daemon/%.c=$(BUILD)/daemon/%.o) $(BUILD)/daemon/objects.o
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all clean help deps demo check check-quick check-guests check-layers check-contract check-shell matrix
+.PHONY: all clean help deps demo check check-quick check-guests check-layers check-contract check-clang check-shell check-man matrix
 .DEFAULT_GOAL := all
 COUNTS := $(BUILD)/tests/counts
 
@@ -81,7 +81,7 @@ check-quick:
 	@$(MAKE) --no-print-directory -k check-quick-tests; status=$$?; tests/summary $(COUNTS) && exit $$status
 
 .PHONY: check-quick-tests guest-programs soak
-check-quick-tests: all check-unit check-replay check-contract check-layers check-shell check-man
+check-quick-tests: all check-unit check-replay check-fuzz check-contract check-layers check-clang check-shell check-man
 
 guest-programs: vm-programs scenarios bench-programs
 
@@ -110,6 +110,10 @@ check-contract: all
 
 check-layers: all
 	@tests/unit/check-layers $(BUILD)
+
+# The daemon is built by gcc; clang finds other things.
+check-clang:
+	@CFLAGS='$(filter-out -Wmaybe-uninitialized -DPINWHY_VERSION=%,$(CFLAGS))' tests/unit/check-clang $(BUILD)
 
 check-shell:
 	@tests/unit/check-shell $(BUILD)

@@ -17,6 +17,7 @@
 
 char libbpf_said[256];
 
+__attribute__((format(printf, 2, 0)))
 static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list args)
 {
 	char line[256];
