@@ -448,6 +448,8 @@ void section_pages(struct section *s)
 	struct json_object *pages;
 	uint32_t i, no_place = 0, no_counts = 0, no_address = 0;
 
+	if (total == 0 && (in->end.have & WIRE_HAVE_MIGRATE) && in->end.migrate_failed > 0)
+		section_missing(s, "pages", "migration left pages behind, and the hook that describes them did not run");
 	if (total == 0)
 		return;
 	pages = jb_array(s->b);

@@ -113,7 +113,7 @@ static bool excluded(const struct incident *in, const struct identity *id, const
 				(int64_t)e->gup_result);
 	else if (pin && id->fn_watched[WIRE_FN_MIGRATE] && id->putback_watched && e->passes == 0 &&
 		 e->folios_seen == 0 && !incident_chain(in, WIRE_FN_MIGRATE) && !no_target(in))
-		finding_because(f, "nothing had to be moved (0 migrations tried)");
+		finding_because(f, "no migration was tried for this pin (0 migrations)");
 	else if (s->known > 0 && s->blocked == 0 && s->known == e->folios_seen && no_target(in))
 		finding_because(f, "0 of %u folios that stayed had a surplus reference; no page to move to was found (%u refused)",
 				s->known, e->no_target);

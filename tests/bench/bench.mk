@@ -11,7 +11,7 @@ BENCH_OBJS := $(patsubst $(BENCH_DIR)/%.c,$(BENCH_OBJ)/%.o,$(filter-out %.bpf.c,
 
 .PHONY: bench bench-programs
 
-# The numbers of RESULTS.md: ten minutes.
+# The numbers of RESULTS.md: five to ten minutes.
 bench: vm-programs bench-programs
 	@$(BENCH_DIR)/run $(BENCH_KERNELS)
 
