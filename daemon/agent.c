@@ -180,6 +180,8 @@ static int start_loader(struct agent *a)
 
 	if (err)
 		log_error("%s", *why ? why : strerror(-err));
+	else
+		kfacts_drop_btf(a->kf); /* all that was wanted from it has been taken */
 	return err;
 }
 

@@ -37,6 +37,21 @@ static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list 
 	return 0;
 }
 
+/* Changes when any module comes, goes, or comes again: kernfs numbers every new directory anew. */
+static uint64_t modules_digest(void)
+{
+	DIR *dir = opendir("/sys/module");
+	uint64_t digest = 1;
+	struct dirent *d;
+
+	if (!dir)
+		return 0;
+	while ((d = readdir(dir)))
+		digest += d->d_ino * 0x9e3779b97f4a7c15ULL; /* order does not matter, each entry does */
+	closedir(dir);
+	return digest;
+}
+
 /* --- open --------------------------------------------------------------------- */
 
 static int open_object(const struct object_row *row, struct bpf_object **ret_obj)
@@ -167,6 +182,7 @@ int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct load
 		if (err)
 			goto fail;
 	}
+	l->kallsyms_of = modules_digest();
 	err = kfacts_refresh(kf);
 	if (err)
 		log_warn("cannot read /proc/kallsyms: %s; hooks are tried without knowing whether they exist",
@@ -462,21 +478,6 @@ static void attach_slot(struct loader *l, int i)
 	ob->stale = s->chosen != NULL;
 }
 
-/* Changes when any module comes, goes, or comes again: kernfs numbers every new directory anew. */
-static uint64_t modules_digest(void)
-{
-	DIR *dir = opendir("/sys/module");
-	uint64_t digest = 1;
-	struct dirent *d;
-
-	if (!dir)
-		return 0;
-	while ((d = readdir(dir)))
-		digest += d->d_ino * 0x9e3779b97f4a7c15ULL; /* order does not matter, each entry does */
-	closedir(dir);
-	return digest;
-}
-
 /* Slots whose module went, or came again under the same name, hold dead links. */
 static void drop_dead(struct loader *l)
 {
@@ -508,7 +509,10 @@ int loader_attach(struct loader *l)
 	for (int i = 0; i < NSLOTS; i++)
 		before[i] = l->slots[i].state;
 	drop_dead(l);
-	kfacts_refresh(l->kf);
+	if (l->kallsyms_of != digest) {
+		l->kallsyms_of = digest;
+		kfacts_refresh(l->kf);
+	}
 	for (int round = 0; round < VARIANTS_MAX; round++) {
 		for (int i = 0; i < NSLOTS; i++)
 			if (!l->slots[i].link)
@@ -527,6 +531,7 @@ int loader_attach(struct loader *l)
 
 void loader_detach(struct loader *l)
 {
+	l->modules_seen = 0; /* attached again when asked to */
 	for (int o = 0; o < NOBJECTS; o++)
 		detach_object(l, (enum object_id)o);
 }

@@ -39,6 +39,7 @@ struct loader {
 	const struct wire_counters *counters;	/* mapped, one per possible CPU */
 	uint32_t ncpus;
 	uint64_t modules_seen;		/* modules_digest() at the last look */
+	uint64_t kallsyms_of;		/* the same when kallsyms was last read */
 	int refused;			/* -EPERM or -EACCES of a program's load, 0 = none */
 	uint64_t spans_abandoned;	/* in flight when their hooks were taken away */
 };

@@ -73,36 +73,56 @@ static __always_inline void folio_placement(struct wire_folio *out, const struct
 	out->have |= WIRE_HAVE_PLACEMENT;
 }
 
+struct area_search {
+	__u64 pfn;
+	__u32 areas;
+	__s32 found;
+};
+
+/* One range of one area; in older kernels an area is one range. */
+static long area_one(__u32 i, void *ctx)
+{
+	struct area_search *a = ctx;
+	__u32 area = i / CMA_RANGES_MAX, k = i % CMA_RANGES_MAX;
+	struct cma___ranges *r = (void *)cfg.addr_cma_areas + area * bpf_core_type_size(struct cma);
+	struct cma___flat *o = (void *)r;
+	__u64 base, count;
+
+	if (area >= a->areas)
+		return 1;
+	if (bpf_core_field_exists(r->nranges)) {
+		struct cma_memrange *m = (void *)r + bpf_core_field_offset(struct cma___ranges, ranges) +
+					 k * bpf_core_type_size(struct cma_memrange);
+
+		if ((int)k >= BPF_CORE_READ(r, nranges))
+			return 0;
+		base = BPF_CORE_READ(m, base_pfn);
+		count = BPF_CORE_READ(m, count);
+	} else {
+		base = BPF_CORE_READ(o, base_pfn);
+		count = k ? 0 : BPF_CORE_READ(o, count);
+	}
+	if (a->pfn - base >= count)
+		return 0;
+	a->found = area;
+	return 1;
+}
+
 /* Name of the CMA area that holds the pfn (mm/cma.c: cma_areas[]). */
 static __always_inline void folio_area(struct wire_folio *out)
 {
-	__u32 n = 0;
+	struct area_search a = { .pfn = out->pfn, .found = -1 };
+	struct cma___ranges *r;
 
 	if (!cfg.addr_cma_areas || !cfg.addr_cma_area_count || !bpf_core_type_exists(struct cma))
 		return;
-	bpf_probe_read_kernel(&n, sizeof(n), (void *)cfg.addr_cma_area_count);
-	for (__u32 i = 0; i < CMA_AREAS_MAX && i < n; i++) {
-		struct cma___ranges *r = (void *)cfg.addr_cma_areas + i * bpf_core_type_size(struct cma);
-		struct cma___flat *o = (void *)r;
-		bool inside = false;
-
-		if (bpf_core_field_exists(r->nranges)) {
-			for (int k = 0; k < CMA_RANGES_MAX && k < BPF_CORE_READ(r, nranges); k++) {
-				__u64 base = BPF_CORE_READ(r, ranges[k].base_pfn);
-
-				inside |= out->pfn >= base && out->pfn < base + BPF_CORE_READ(r, ranges[k].count);
-			}
-		} else {
-			__u64 base = BPF_CORE_READ(o, base_pfn);
-
-			inside = out->pfn >= base && out->pfn < base + BPF_CORE_READ(o, count);
-		}
-		if (inside) {
-			BPF_CORE_READ_STR_INTO(&out->area, r, name);
-			out->have |= WIRE_HAVE_AREA;
-			return;
-		}
-	}
+	bpf_probe_read_kernel(&a.areas, sizeof(a.areas), (void *)cfg.addr_cma_area_count);
+	bpf_loop(CMA_AREAS_MAX * CMA_RANGES_MAX, area_one, &a, 0);
+	if (a.found < 0)
+		return;
+	r = (void *)cfg.addr_cma_areas + a.found * bpf_core_type_size(struct cma);
+	BPF_CORE_READ_STR_INTO(&out->area, r, name);
+	out->have |= WIRE_HAVE_AREA;
 }
 
 /*

@@ -8,9 +8,8 @@
  * drifts in the guest does not count; the first of all repeats is dropped. Prints lines of JSON.
  * For a guest under --icount, fresh from boot.
  *
- * A block's number is the mean of its rounds: their costs go round in a circle as the slab allocator's
- * pages fill and empty, and the median lands now on one step of it, now on another. It is
- * printed too.
+ * A block's number is the mean of its rounds: their costs go up and down in steps, in cycles of some
+ * rounds, and the median lands now on one step, now on another. It is printed too.
  */
 #include <getopt.h>
 #include <stdio.h>
