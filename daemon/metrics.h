@@ -19,7 +19,7 @@
 
 #define METRICS_SLOTS_MAX 64
 /* Bytes that always suffice for the page: every table has a bound, and a test fills them. */
-#define METRICS_PAGE_MAX (96U << 10)
+#define METRICS_PAGE_MAX (128U << 10)
 
 struct metrics {
 	/* Counted here. */

@@ -16,6 +16,15 @@
 static struct metrics m;
 static char page[METRICS_PAGE_MAX + 1];
 
+/* The longest words a slot can have. */
+static void long_words(struct slot_status *s)
+{
+	memset(s->variant, 'v', sizeof(s->variant) - 1);
+	memset(s->target, 't', sizeof(s->target) - 1);
+	memset(s->module, 'm', sizeof(s->module) - 1);
+	s->variant[sizeof(s->variant) - 1] = s->target[sizeof(s->target) - 1] = s->module[sizeof(s->module) - 1] = '\0';
+}
+
 /* Every number at its largest, every slot there. */
 static void fill(void)
 {
@@ -25,6 +34,7 @@ static void fill(void)
 	for (uint32_t i = 0; i < m.nslots; i++) {
 		m.slots[i].name = loader_slot_name(i);
 		m.slots[i].state = SLOT_ATTACHED;
+		long_words(&m.slots[i]);
 	}
 }
 
@@ -57,9 +67,11 @@ static void largest_page_fits(void **state)
 	(void)state;
 	fill();
 	m.nslots = METRICS_SLOTS_MAX;
-	for (uint32_t i = 0; i < METRICS_SLOTS_MAX; i++)
+	for (uint32_t i = 0; i < METRICS_SLOTS_MAX; i++) {
 		m.slots[i] = (struct slot_status){ .name = "a_name_of_a_slot_that_is_long", .state = SLOT_ACTIVE,
 						   .runs = UINT64_MAX, .missed = UINT64_MAX };
+		long_words(&m.slots[i]);
+	}
 	render();
 	assert_true(strlen(page) + (CAUSES_MAX - ncauses) * 3 * 120 < METRICS_PAGE_MAX);
 }
