@@ -404,9 +404,6 @@ int kfacts_open(struct kfacts **ret_kf)
 	fill_names(kf->btf, &kf->names);
 	kf->cfg.page_shift = log2_of(kf->names.page_size);
 	kf->cfg.foll_longterm = kf->names.foll_longterm;
-	kf->cfg.foll_pin = kf->names.foll_pin;
-	kf->cfg.foll_write = kf->names.foll_write;
-	kf->cfg.tgid_self = (uint32_t)getpid();
 	fill_geometry(kf->btf, &kf->cfg);
 	*ret_kf = kf;
 	return 0;

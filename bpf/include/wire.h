@@ -276,7 +276,7 @@ struct wire_counters {
 struct wire_cfg {
 	__u64 addr_mem_section;	/* kallsyms addresses of data symbols */
 	__u64 addr_cma_areas, addr_cma_area_count;
-	__u32 foll_longterm, foll_pin, foll_write;
+	__u32 foll_longterm;
 	__u32 page_shift;
 	__u32 section_shift;	/* PFN_SECTION_SHIFT: pages per section, log2 */
 	__u32 sections_per_root;
@@ -284,7 +284,7 @@ struct wire_cfg {
 	__u32 pageblock_bits;	/* bits of pageblock_flags per block */
 	__u32 nodes_shift, zones_shift;	/* widths in page flags */
 	__u32 hugetlb_index_huge;	/* folio->index of hugetlb counts huge pages */
-	__u32 tgid_self;	/* the daemon's own pid, never reported */
+	__u32 pad;
 };
 
 /* What the calibration program learned once, by reading kernel memory. */
