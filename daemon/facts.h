@@ -40,6 +40,7 @@ struct facts {
 struct facts_request {
 	uint64_t id;		/* echoed in the answer */
 	uint64_t task_start_ns;	/* CLOCK_BOOTTIME of the process's start */
+	uint64_t hugetlb_bytes;	/* page size of the hugetlb mapping in question, 0 = none */
 	uint32_t tgid, tid;
 	char device[WIRE_DEVICE_LEN];
 };
