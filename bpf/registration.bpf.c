@@ -135,6 +135,11 @@ static __always_inline void read_span(struct wire_reg_end *e, const struct wire_
 	e->api = s->api;
 	e->stage = s->stage;
 	e->was_reported = s->reported_id == s->id;
+	e->collects = s->collects;
+	e->cgroup_resource = s->cgroup_resource;
+	e->args = s->args;
+	e->account = s->account;
+	e->fw = s->fw;
 	__builtin_memcpy(e->vmas, s->vmas, sizeof(e->vmas));
 	__builtin_memcpy(e->chain, s->chain, sizeof(e->chain));
 }

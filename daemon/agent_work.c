@@ -146,11 +146,11 @@ void agent_count(struct agent *a, struct clock_pair now)
 	tap_loss(&a->tap, &loss, now);
 }
 
-static void on_stuck(void *ctx, const struct wire_span *span, const char *verified)
+static void on_stuck(void *ctx, const struct wire_span *span, const struct sighting *sighting)
 {
 	struct agent *a = ctx;
 
-	tap_stuck(&a->tap, span, verified, loop_now(a->loop));
+	tap_stuck(&a->tap, span, sighting, loop_now(a->loop));
 }
 
 static void log_slots(const struct agent *a)

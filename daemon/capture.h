@@ -25,7 +25,7 @@ int capture_create(struct capture **ret_capture, const char *path, const struct 
  * met; after that nothing is written any more, so that the file ends at the fault.
  */
 int capture_event(struct capture *c, const void *data, size_t size, struct clock_pair now);
-int capture_stuck(struct capture *c, const struct wire_span *span, const char *verified, struct clock_pair now);
+int capture_stuck(struct capture *c, const struct wire_span *span, const struct sighting *sighting, struct clock_pair now);
 int capture_facts(struct capture *c, uint64_t id, const struct facts *facts, struct clock_pair now);
 int capture_loss(struct capture *c, const struct loss *loss, struct clock_pair now);
 int capture_identity(struct capture *c, const struct identity *identity, struct clock_pair now);

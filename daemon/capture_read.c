@@ -239,6 +239,8 @@ static bool get_identity(struct json_object *o, struct identity *id)
 #define FOLL(field, name, define) get_u32(o, "foll_" #field, &id->foll_##field) &&
 #include "foll.def"
 #undef FOLL
+	       get_u32(o, "access_known", &id->access_known) &&
+	       get_bool(o, "file_pins_checked", &id->file_pins_checked) &&
 	       get_names(o, "zones", &id->zones) &&
 	       get_names(o, "migratetypes", &id->migratetypes) &&
 	       get_names(o, "migrate_reasons", &id->migrate_reasons) &&
@@ -274,17 +276,21 @@ static int feed_event(struct replay *r, struct json_object *o, struct json_objec
 
 static int feed_stuck(struct replay *r, struct json_object *o, struct json_object *v, struct clock_pair now)
 {
+	struct sighting sighting;
 	struct wire_span span;
-	char verified[64];
+	struct json_object *seen;
 	size_t size;
 	int rc = get_hex(r, v, &size);
 
 	if (rc)
 		return rc;
-	if (size != sizeof(span) || !get_string(o, "verified", verified, sizeof(verified)))
+	if (size != sizeof(span) || !json_object_object_get_ex(o, "sighting", &seen) ||
+	    !json_object_is_type(seen, json_type_object) ||
+	    !get_string(seen, "verified", sighting.verified, sizeof(sighting.verified)) ||
+	    !get_string(seen, "waits_in", sighting.waits_in, sizeof(sighting.waits_in)))
 		return fail(r, -EBADMSG, "not a stuck registration");
 	memcpy(&span, r->data, sizeof(span));
-	pipeline_stuck(r->pipeline, &span, verified, now);
+	pipeline_stuck(r->pipeline, &span, &sighting, now);
 	return 0;
 }
 

@@ -81,6 +81,8 @@ static struct json_object *identity_json(struct jbuild *b, const struct identity
 #define FOLL(field, name, define) jb_uint(b, o, "foll_" #field, id->foll_##field);
 #include "foll.def"
 #undef FOLL
+	jb_uint(b, o, "access_known", id->access_known);
+	jb_bool(b, o, "file_pins_checked", id->file_pins_checked);
 	jb_put(b, o, "zones", names_json(b, &id->zones));
 	jb_put(b, o, "migratetypes", names_json(b, &id->migratetypes));
 	jb_put(b, o, "migrate_reasons", names_json(b, &id->migrate_reasons));
@@ -214,22 +216,27 @@ int capture_event(struct capture *c, const void *data, size_t size, struct clock
 	return end_line(c, now);
 }
 
-int capture_stuck(struct capture *c, const struct wire_span *span, const char *verified, struct clock_pair now)
+int capture_stuck(struct capture *c, const struct wire_span *span, const struct sighting *sighting, struct clock_pair now)
 {
 	struct wire_span copy = *span;
-	struct json_object *text;
+	struct jbuild b = { 0 };
+	struct json_object *seen = jb_object(&b);
 
-	if (c->err)
+	if (c->err) {
+		json_object_put(seen);
 		return c->err;
+	}
 	copy.attrs = 0;
 	copy.device = 0;
 	number_pointers(&copy.fault_vma, copy.vmas);
-	text = json_object_new_string(verified);
+	jb_string(&b, seen, "verified", sighting->verified);
+	jb_string(&b, seen, "waits_in", sighting->waits_in);
 	note(c, fputs("{\"stuck\":\"", c->file) >= 0);
 	put_hex(c, &copy, sizeof(copy));
-	note(c, fprintf(c->file, "\",\"verified\":%s",
-			text ? json_object_to_json_string_ext(text, JSON_C_TO_STRING_PLAIN) : "\"\"") > 0);
-	json_object_put(text);
+	errno = ENOMEM;
+	note(c, !b.failed);
+	note(c, fprintf(c->file, "\",\"sighting\":%s", json_object_to_json_string_ext(seen, JSON_C_TO_STRING_PLAIN)) > 0);
+	json_object_put(seen);
 	return end_line(c, now);
 }
 

@@ -19,13 +19,30 @@ static const uint32_t kind_sizes[WIRE_KIND_MAX] = {
  * shown is mapped to "unknown" instead, since ids are appended within one wire version
  * and a capture may come from a newer build.
  */
+static void clean_strings(struct wire_reg_end *e)
+{
+	uint32_t i;
+
+	text_clean(e->comm, sizeof(e->comm));
+	text_clean(e->device, sizeof(e->device));
+	text_clean(e->driver, sizeof(e->driver));
+	text_clean_list(e->cgroup, sizeof(e->cgroup));
+	text_clean(e->args.exporter, sizeof(e->args.exporter));
+	text_clean(e->fault_vma.fs, sizeof(e->fault_vma.fs));
+	for (i = 0; i < WIRE_VMAS_MAX; i++)
+		text_clean(e->vmas[i].fs, sizeof(e->vmas[i].fs));
+	for (i = 0; i < WIRE_STACK_MAX; i++)
+		text_clean(e->frames[i].library, sizeof(e->frames[i].library));
+}
+
 static int check_end(struct wire_reg_end *e)
 {
 	uint32_t i;
 
 	if (e->hdr.span_id == 0)
 		return -EBADMSG;
-	if (e->nchain > WIRE_CHAIN_MAX || e->nvmas > WIRE_VMAS_MAX || e->stage >= WIRE_STAGE_MAX)
+	if (e->nchain > WIRE_CHAIN_MAX || e->nvmas > WIRE_VMAS_MAX || e->nframes > WIRE_STACK_MAX ||
+	    e->stage >= WIRE_STAGE_MAX)
 		return -EBADMSG;
 	if (e->result > 0 || e->result < -4095)
 		return -EBADMSG;
@@ -45,10 +62,7 @@ static int check_end(struct wire_reg_end *e)
 	e->ipc_lock = !!e->ipc_lock;
 	e->was_reported = !!e->was_reported;
 	e->init_user_ns = !!e->init_user_ns;
-	text_clean(e->comm, sizeof(e->comm));
-	text_clean(e->device, sizeof(e->device));
-	text_clean(e->driver, sizeof(e->driver));
-	text_clean_list(e->cgroup, sizeof(e->cgroup));
+	clean_strings(e);
 	return 0;
 }
 
@@ -116,8 +130,11 @@ int decode_span(const struct wire_span *s, __u64 now_ns, struct wire_reg_end *re
 		.fault_vma_state = s->fault_vma_state,
 		.nvmas = s->nvmas, .nchain = s->nchain, .api = s->api, .stage = s->stage,
 		/* The task's credentials, limits and cgroup are read at the end only. */
-		.have = s->have & ~(WIRE_HAVE_MEMLOCK | WIRE_HAVE_CGROUP),
+		.have = s->have & ~(WIRE_HAVE_MEMLOCK | WIRE_HAVE_CGROUP | WIRE_HAVE_CAPS | WIRE_HAVE_SIGNAL |
+				    WIRE_HAVE_OOM | WIRE_HAVE_POLICY),
 		.was_reported = 1,
+		.collects = s->collects, .cgroup_resource = s->cgroup_resource,
+		.args = s->args, .account = s->account, .fw = s->fw,
 		.fault_vma = s->fault_vma,
 	};
 	int r;

@@ -2,6 +2,7 @@
 #include "diagnose.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include "names.h"
@@ -31,15 +32,27 @@ const struct word grade_words[GRADE_MAX] = {
 #undef GRADE
 };
 
-#define CAUSE(name, title, what, how, confirm) \
+#define PAGE(name, title, what, how, confirm)
+#define CAUSE(name, errnos, stages, hangs, title, what, how, confirm) \
 	void cause_##name(const struct incident *in, const struct identity *id, struct finding *ret);
 #include "causes.def"
 #undef CAUSE
+#undef PAGE
 
+#define IN(stage) (1u << STAGE_##stage)
+#define ERRNOS(...) ((const int[]){ __VA_ARGS__, 0 })
+#define ANY_ERRNO NULL
+#define ANY_STAGE 0
+#define FAILS CAUSE_FAILS
+#define HANGS CAUSE_HANGS
+#define BOTH (CAUSE_FAILS | CAUSE_HANGS)
 const struct cause causes[] = {
-#define CAUSE(name, title, what, how, confirm) { #name, title, what, how, confirm, cause_##name },
+#define PAGE(name, title, what, how, confirm) { .id = #name, .title = title, .what = what, .how = how, .confirm = confirm },
+#define CAUSE(name, errnos, stages, hangs, title, what, how, confirm) \
+	{ #name, errnos, stages, hangs, title, what, how, confirm, cause_##name },
 #include "causes.def"
 #undef CAUSE
+#undef PAGE
 };
 const uint32_t ncauses = sizeof(causes) / sizeof(causes[0]);
 _Static_assert(sizeof(causes) / sizeof(causes[0]) <= CAUSES_MAX, "raise CAUSES_MAX");
@@ -137,15 +150,52 @@ static void add_ruled_out(struct diagnosis *d, const struct cause *c, const stru
 	d->nruled_out++;
 }
 
+static void add_errnos(struct text *t, const int *errnos)
+{
+	for (; *errnos; errnos++)
+		text_item(t, name_errno(*errnos));
+}
+
+/* What the row alone rules out. False: its function must be asked. */
+static bool out_of_place(const struct cause *c, const struct incident *in, const struct identity *id, struct finding *f)
+{
+	enum stage stage = incident_stage_of(in, id);
+	int err = incident_decisive_errno(in), i = 0;
+	struct text t;
+
+	while (c->errnos && c->errnos[i] && c->errnos[i] != err)
+		i++;
+	text_init(&t, f->because, sizeof(f->because));
+	if (c->errnos && !c->errnos[i]) {
+		text_add(&t, "errno is %s (%d), and this gives ", name_errno(err), err);
+		add_errnos(&t, c->errnos);
+	} else if (c->stages && stage != STAGE_unknown && !(c->stages & 1u << stage)) {
+		text_add(&t, "it ended %s (%s %d)", stage_words[stage].meaning, name_errno(err), err);
+	} else {
+		return false;
+	}
+	f->kind = FINDING_RULED_OUT;
+	return true;
+}
+
+static void ask(const struct cause *c, const struct incident *in, const struct identity *id, struct finding *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (in->stuck || !out_of_place(c, in, id, ret))
+		c->fn(in, id, ret);
+}
+
 static void ask_all(const struct cause *table, uint32_t n, const struct incident *in,
 		    const struct identity *id, struct diagnosis *d)
 {
+	enum cause_when when = in->stuck ? CAUSE_HANGS : CAUSE_FAILS;
 	uint32_t i, proven = 0;
 	struct finding f;
 
 	for (i = 0; i < n; i++) {
-		memset(&f, 0, sizeof(f));
-		table[i].fn(in, id, &f);
+		if (!table[i].fn || !(table[i].when & when))
+			continue;
+		ask(&table[i], in, id, &f);
 		if (f.kind == FINDING_RULED_OUT)
 			add_ruled_out(d, &table[i], &f);
 		if (f.kind < FINDING_LIKELY)
@@ -169,8 +219,8 @@ void diagnose_with(const struct cause *table, uint32_t n, const struct incident 
 {
 	assert(n <= CAUSES_MAX);
 	memset(ret, 0, sizeof(*ret));
-	/* Nothing has failed yet, or nothing failed in the end: there is no cause to name. */
-	if (!in->stuck && in->end.result != 0)
+	/* Nothing failed in the end: there is no cause to name. */
+	if (in->stuck || in->end.result != 0)
 		ask_all(table, n, in, id, ret);
 	if (ret->cause)
 		return;

@@ -43,10 +43,6 @@ enum grade {
 	GRADE_MAX
 };
 
-struct word {
-	const char *word;
-	const char *meaning;
-};
 extern const struct word confidence_words[CONFIDENCE_MAX];
 extern const struct word detail_words[DETAIL_MAX];	/* [DETAIL_none] is { NULL, NULL } */
 extern const struct word grade_words[GRADE_MAX];
@@ -92,12 +88,20 @@ void finding_candidate(struct finding *f, const char *sentence);
 
 typedef void (*cause_fn)(const struct incident *in, const struct identity *id, struct finding *ret);
 
+enum cause_when {
+	CAUSE_FAILS = 1 << 0,	/* asked of calls that failed */
+	CAUSE_HANGS = 1 << 1,	/* asked of calls that have not come back */
+};
+
 /* One row of causes.def. `what`, `how`, `confirm` are the pages of `pinwhy causes ID`. */
 struct cause {
 	const char *id;
+	const int *errnos;	/* what the failing function returns, 0-terminated; NULL = any */
+	uint32_t stages;	/* IN(stage) of all where it can happen; 0 = any */
+	uint32_t when;		/* enum cause_when */
 	const char *title;	/* "the memory cannot be moved out of a CMA area": used by explain */
 	const char *what, *how, *confirm;
-	cause_fn fn;
+	cause_fn fn;		/* NULL: no hook can see it; a page of documentation only */
 };
 extern const struct cause causes[];
 extern const uint32_t ncauses;

@@ -31,6 +31,8 @@ struct identity {
 #define FOLL(field, name, define) uint32_t foll_##field;
 #include "foll.def"
 #undef FOLL
+	uint32_t access_known;	/* IB_ACCESS_* that this kernel knows; 0 = could not be read */
+	bool file_pins_checked;	/* long-term pins of dirty-tracked file mappings are refused (v6.5) */
 	struct enum_names zones;	/* "DMA32", "Normal", "Movable" */
 	struct enum_names migratetypes;	/* "Unmovable", "CMA", "Isolate" */
 	struct enum_names migrate_reasons;	/* "longterm_pin" */
@@ -50,6 +52,12 @@ struct pipeline_settings {
 	uint64_t storm_window_ns;	/* repeats of one failure within it are folded */
 	uint32_t storm_burst;		/* reports written in full per window and signature */
 	uint32_t storm_signatures;	/* table size */
+};
+
+/* How a thread was found to be still inside its registration. */
+struct sighting {
+	char verified[64];
+	char waits_in[64];	/* innermost function of its kernel stack that is not the scheduler's, "" = not known */
 };
 
 /* Two clocks read together: the only time the pipeline knows. */

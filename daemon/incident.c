@@ -6,6 +6,7 @@
 #include "incident.h"
 #include "names.h"
 
+#define VM_HUGETLB 0x400000	/* include/linux/mm.h: the same on every kernel */
 #define GUP_PIN_BIAS 1024	/* GUP_PIN_COUNTING_BIAS: what one pin adds to a small folio's refcount */
 
 bool incident_has_range(const struct incident *in)
@@ -93,11 +94,38 @@ struct memlock_sum incident_memlock(const struct incident *in, const struct iden
 	return s;
 }
 
+static uint64_t hugetlb_bytes(const struct wire_vma *v)
+{
+	return v->flags & VM_HUGETLB && v->block_shift < 64 ? 1ULL << v->block_shift : 0;
+}
+
+uint64_t incident_hugetlb_bytes(const struct incident *in)
+{
+	const struct wire_reg_end *e = &in->end;
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	if (e->have & WIRE_HAVE_FAULT_VMA && e->fault_vma_state == WIRE_FAULT_VMA_COVERED)
+		bytes = hugetlb_bytes(&e->fault_vma);
+	for (i = 0; i < e->nvmas && !bytes; i++)
+		bytes = hugetlb_bytes(&e->vmas[i]);
+	return bytes;
+}
+
+const struct word stage_words[STAGE_MAX] = {
+#define STAGE(word, meaning) [STAGE_##word] = { #word, meaning },
+#include "stages.def"
+#undef STAGE
+};
+
 /* Is the provider of this device hooked, so that its silence means that it did not fail? */
 static bool driver_watched(const struct incident *in, const struct identity *id)
 {
 	uint32_t fn;
 
+	/* Other commands call other operations of the driver, which are not hooked. */
+	if (in->end.api != WIRE_API_REG_MR)
+		return false;
 	for (fn = 0; fn < WIRE_FN_MAX; fn++)
 		if (name_fn_is_driver(fn) && id->fn_watched[fn] && in->end.driver[0] &&
 		    strcmp(id->fn_module[fn], in->end.driver) == 0)
@@ -105,42 +133,108 @@ static bool driver_watched(const struct incident *in, const struct identity *id)
 	return false;
 }
 
-static const char *stage_of_umem(const struct incident *in, const struct identity *id)
+bool incident_entered_driver(const struct incident *in)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->end.nchain; i++)
+		if (name_fn_is_driver(in->end.chain[i].fn))
+			return true;
+	return false;
+}
+
+int incident_decisive_errno(const struct incident *in)
+{
+	int pin = incident_errno(in, WIRE_FN_GUP_LONGTERM);
+	uint32_t i;
+
+	if (pin)
+		return pin;
+	for (i = 0; i < in->end.nchain; i++)
+		if (in->end.chain[i].result < 0)
+			return (int)-in->end.chain[i].result;
+	return in->end.result < 0 ? (int)-in->end.result : 0;
+}
+
+static enum stage stage_of_umem(const struct incident *in, const struct identity *id)
 {
 	struct memlock_sum s = incident_memlock(in, id);
 
+	if (incident_errno(in, WIRE_FN_UMEM) == EPERM)
+		return STAGE_limits;
 	if (incident_errno(in, WIRE_FN_UMEM) == ENOMEM && s.known && s.over_before && s.over_after &&
 	    !in->end.ipc_lock)
-		return "limits";
-	return "umem";
+		return STAGE_limits;
+	return STAGE_umem;
+}
+
+static enum stage stage_of_pin(const struct incident *in)
+{
+	if (incident_chain(in, WIRE_FN_MIGRATE) || incident_chain(in, WIRE_FN_MIGRATE_TARGET) || in->end.folios_seen)
+		return STAGE_placement;
+	return STAGE_pin;
+}
+
+/* Where the first of these functions that failed puts it; what calls them has failed as well. */
+static const struct {
+	enum wire_fn fn;
+	enum stage stage;
+} by_function[] = {
+	{ WIRE_FN_RDMACG, STAGE_rdma_cgroup },
+	{ WIRE_FN_SG_ALLOC, STAGE_sg },
+	{ WIRE_FN_DMA_MAP, STAGE_dma_map },
+	{ WIRE_FN_DMABUF_GET, STAGE_dmabuf },
+	{ WIRE_FN_DMABUF_ATTACH, STAGE_dmabuf },
+	{ WIRE_FN_DMABUF_PIN, STAGE_dmabuf },
+	{ WIRE_FN_DMABUF_MAP, STAGE_dmabuf },
+	{ WIRE_FN_UMEM_DMABUF, STAGE_dmabuf },
+	{ WIRE_FN_UMEM_ODP, STAGE_odp },
+	{ WIRE_FN_URING_ACCOUNT, STAGE_limits },
+	{ WIRE_FN_URING_BUFFER, STAGE_io_uring },
+	{ WIRE_FN_URING, STAGE_io_uring },
+	{ WIRE_FN_XDP_UMEM, STAGE_af_xdp },
+	{ WIRE_FN_VFIO_MAP, STAGE_vfio },
+	{ WIRE_FN_MADVISE, STAGE_userspace },
+	{ WIRE_FN_FW_COMMAND, STAGE_provider },
+	{ WIRE_FN_MKEY, STAGE_provider },
+};
+
+static enum stage stage_of_failure(const struct incident *in, const struct identity *id)
+{
+	size_t i;
+
+	/* A pin that failed and was repeated with success is no longer where it ended. */
+	if (in->end.stage == WIRE_STAGE_PINNED)
+		return STAGE_provider;
+	if (incident_chain(in, WIRE_FN_GUP_LONGTERM))
+		return stage_of_pin(in);
+	for (i = 0; i < sizeof(by_function) / sizeof(by_function[0]); i++)
+		if (incident_chain(in, by_function[i].fn))
+			return by_function[i].stage;
+	if (incident_chain(in, WIRE_FN_UMEM))
+		return stage_of_umem(in, id);
+	if (incident_entered_driver(in))
+		return id->fn_watched[WIRE_FN_UMEM] ? STAGE_provider : STAGE_unknown;
+	if (in->end.nchain && in->end.chain[0].fn == name_api_entry(in->end.api))
+		return driver_watched(in, id) ? STAGE_uverbs : STAGE_unknown;
+	return STAGE_unknown;
+}
+
+enum stage incident_stage_of(const struct incident *in, const struct identity *id)
+{
+	static const enum stage in_flight[WIRE_STAGE_MAX] = {
+		[WIRE_STAGE_UVERBS] = STAGE_uverbs, [WIRE_STAGE_UMEM] = STAGE_umem, [WIRE_STAGE_PIN] = STAGE_pin,
+		[WIRE_STAGE_PLACEMENT] = STAGE_placement, [WIRE_STAGE_PINNED] = STAGE_provider,
+	};
+
+	if (in->stuck || in->end.result == 0)
+		return in_flight[in->end.stage];
+	return stage_of_failure(in, id);
 }
 
 const char *incident_stage(const struct incident *in, const struct identity *id)
 {
-	static const char *const in_flight[WIRE_STAGE_MAX] = {
-		[WIRE_STAGE_UVERBS] = "uverbs", [WIRE_STAGE_UMEM] = "umem",
-		[WIRE_STAGE_PIN] = "pin", [WIRE_STAGE_PLACEMENT] = "placement",
-		[WIRE_STAGE_PINNED] = "provider",
-	};
-	bool pin_failed = incident_chain(in, WIRE_FN_GUP_LONGTERM);
-
-	if (in->stuck || in->end.result == 0)
-		return in_flight[in->end.stage];
-	/* A pin that failed and was repeated with success is no longer where it ended. */
-	if (in->end.stage == WIRE_STAGE_PINNED)
-		return "provider";
-	if (pin_failed && (incident_chain(in, WIRE_FN_MIGRATE) ||
-			   incident_chain(in, WIRE_FN_MIGRATE_TARGET) || in->end.folios_seen))
-		return "placement";
-	if (pin_failed)
-		return "pin";
-	if (incident_chain(in, WIRE_FN_UMEM))
-		return stage_of_umem(in, id);
-	if (incident_chain(in, WIRE_FN_DRIVER_RXE) || incident_chain(in, WIRE_FN_DRIVER_MLX5))
-		return id->fn_watched[WIRE_FN_UMEM] ? "provider" : "unknown";
-	if (incident_chain(in, WIRE_FN_UVERBS))
-		return driver_watched(in, id) ? "uverbs" : "unknown";
-	return "unknown";
+	return stage_words[incident_stage_of(in, id)].word;
 }
 
 struct folio_refs folio_refs(const struct wire_folio *f)

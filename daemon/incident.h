@@ -10,6 +10,20 @@
 #include "identity.h"
 #include "wire.h"
 
+/* Where a registration ended. */
+enum stage {
+#define STAGE(word, meaning) STAGE_##word,
+#include "stages.def"
+#undef STAGE
+	STAGE_MAX
+};
+
+struct word {
+	const char *word;
+	const char *meaning;
+};
+extern const struct word stage_words[STAGE_MAX];
+
 /* One failed or stuck registration with everything known about it. */
 struct incident {
 	struct wire_reg_end end;
@@ -17,7 +31,7 @@ struct incident {
 	struct wire_folio folios[WIRE_FOLIOS_MAX];	/* by their place in the range */
 	struct facts facts;
 	bool stuck;		/* still in flight: result means nothing yet */
-	char verified[64];	/* stuck: how the thread was found to be inside */
+	struct sighting sighting;	/* stuck: how the thread was found to be inside */
 	struct clock_pair seen;	/* when user space received it */
 };
 
@@ -33,8 +47,16 @@ int incident_errno(const struct incident *in, enum wire_fn fn);
 bool incident_pin_unseen(const struct incident *in);
 /* Page index of an address in the range, -1 when it lies outside. */
 int64_t incident_index(const struct incident *in, const struct identity *id, uint64_t address);
-/* Word for where it ended, from the schema's list. */
+/* Page size of the hugetlb mapping at the failing address, else of the range's first one; 0 = none. */
+uint64_t incident_hugetlb_bytes(const struct incident *in);
+/* Where it ended, or, of one still in flight, how far it has come. */
+enum stage incident_stage_of(const struct incident *in, const struct identity *id);
+/* Its word. */
 const char *incident_stage(const struct incident *in, const struct identity *id);
+/* The errno that decided: of the pin when one failed, else of the first function that did. Positive; 0 = none. */
+int incident_decisive_errno(const struct incident *in);
+/* Has any of this registration's functions failed but those of the layers above its driver? */
+bool incident_entered_driver(const struct incident *in);
 
 /* The kernel's check: pinned_vm + pages > RLIMIT_MEMLOCK >> PAGE_SHIFT. */
 struct memlock_sum {

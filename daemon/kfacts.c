@@ -35,6 +35,7 @@ struct kfacts {
 /* Data symbols the programs read, and marks that a kernel does a thing the old way. */
 static const char *const data_symbols[] = {
 	"mem_section", "cma_areas", "cma_area_count", "hugetlb_basepage_index", "iov_iter_extract_pages",
+	"vma_needs_dirty_tracking",
 };
 
 void kfacts_free(struct kfacts *kf)
@@ -195,6 +196,19 @@ static void enum_table(const struct btf *btf, const char *enum_name, const char 
 			continue;
 		snprintf(out, IDENTITY_NAME_LEN, "%s", s + strlen(prefix));
 	}
+}
+
+/* All values of an enum of flags, joined; 0 when there is no such enum. */
+static uint32_t enum_flags(const struct btf *btf, const char *enum_name)
+{
+	int id = btf__find_by_name_kind(btf, enum_name, BTF_KIND_ENUM);
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	const struct btf_enum *e = t ? btf_enum(t) : NULL;
+	uint32_t flags = 0;
+
+	for (int i = 0; t && i < btf_vlen(t); i++)
+		flags |= (uint32_t)e[i].val;
+	return flags;
 }
 
 static void lower_from(char *s, size_t from)
@@ -376,6 +390,7 @@ static void fill_names(const struct btf *btf, struct identity *id)
 	read_line("/proc/sys/kernel/random/boot_id", id->boot_id, sizeof(id->boot_id));
 	id->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	fill_foll(btf, id);
+	id->access_known = enum_flags(btf, "ib_uverbs_access_flags");
 	enum_table(btf, "zone_type", "ZONE_", &id->zones);
 	zone_spelling(&id->zones);
 	enum_table(btf, "migratetype", "", &id->migratetypes);
@@ -433,10 +448,13 @@ void kfacts_names(const struct kfacts *kf, struct identity *id)
 #define FOLL(field, name, define) id->foll_##field = n->foll_##field;
 #include "foll.def"
 #undef FOLL
+	id->access_known = n->access_known;
 	id->zones = n->zones;
 	id->migratetypes = n->migratetypes;
 	id->migrate_reasons = n->migrate_reasons;
 	id->migrate_modes = n->migrate_modes;
 	/* lib/iov_iter.c: direct I/O pins through it where it exists (6.12, not 6.1). */
+	/* mm/vma.c: what the check of v6.5 asks, and nothing else outside mm/; a function of its own on 6.12 and 7.3. */
+	id->file_pins_checked = kfacts_symbol(kf, "vma_needs_dirty_tracking", &module) == ANSWER_YES;
 	id->direct_io_pins = kfacts_symbol(kf, "iov_iter_extract_pages", &module) == ANSWER_YES;
 }

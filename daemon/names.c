@@ -83,23 +83,25 @@ int name_errno_number(const char *name)
 	return 0;
 }
 
-/* What a function is called where the loader did not say which variant it attached. */
-static const char *const fn_fallback[WIRE_FN_MAX] = {
-	[WIRE_FN_NONE] = "unknown function",
-	[WIRE_FN_UVERBS] = "uverbs command",
-	[WIRE_FN_DRIVER_RXE] = "rxe_reg_user_mr",
-	[WIRE_FN_DRIVER_MLX5] = "mlx5_ib_reg_user_mr",
-	[WIRE_FN_UMEM] = "ib_umem_get",
-	[WIRE_FN_GUP_LONGTERM] = "__gup_longterm_locked",
-	[WIRE_FN_MIGRATE] = "migrate_pages",
-	[WIRE_FN_MIGRATE_TARGET] = "alloc_migration_target",
+static const struct {
+	const char *name;	/* where the loader did not say which variant it attached */
+	bool driver;
+} fns[WIRE_FN_MAX] = {
+	[WIRE_FN_NONE] = { "unknown function", false },
+#define FN(id, name, function) [WIRE_FN_##name] = { function, false },
+#define DRIVER(id, name, module, function) [WIRE_FN_DRIVER_##name] = { #function, true },
+#include "functions.def"
+#undef FN
+#undef DRIVER
 };
 
 const char *name_fn(const struct identity *id, uint32_t fn)
 {
 	if (fn >= WIRE_FN_MAX)
 		fn = WIRE_FN_NONE;
-	return id->fn_name[fn][0] ? id->fn_name[fn] : fn_fallback[fn];
+	if (id->fn_name[fn][0])
+		return id->fn_name[fn];
+	return fns[fn].name ? fns[fn].name : fns[WIRE_FN_NONE].name;
 }
 
 const char *name_fn_module(const struct identity *id, uint32_t fn)
@@ -109,20 +111,29 @@ const char *name_fn_module(const struct identity *id, uint32_t fn)
 	return id->fn_module[fn];
 }
 
+static const struct {
+	const char *word;
+	enum wire_fn entry;
+} apis[WIRE_API_MAX] = {
+	[WIRE_API_NONE] = { "unknown", WIRE_FN_NONE },
+#define API(id, name, word, entry) [WIRE_API_##name] = { #word, WIRE_FN_##entry },
+#include "apis.def"
+#undef API
+};
+
 const char *name_api(uint32_t api)
 {
-	static const char *const apis[WIRE_API_MAX] = {
-		[WIRE_API_NONE] = "unknown",
-		[WIRE_API_REG_MR] = "reg_mr",
-		[WIRE_API_UMEM] = "umem",
-	};
+	return apis[api < WIRE_API_MAX ? api : WIRE_API_NONE].word;
+}
 
-	return api < WIRE_API_MAX ? apis[api] : apis[WIRE_API_NONE];
+enum wire_fn name_api_entry(uint32_t api)
+{
+	return apis[api < WIRE_API_MAX ? api : WIRE_API_NONE].entry;
 }
 
 bool name_fn_is_driver(uint32_t fn)
 {
-	return fn == WIRE_FN_DRIVER_RXE || fn == WIRE_FN_DRIVER_MLX5;
+	return fn < WIRE_FN_MAX && fns[fn].driver;
 }
 
 const char *name_enum(const struct enum_names *names, uint64_t value)

@@ -23,6 +23,8 @@ const char *name_fn_module(const struct identity *id, uint32_t fn);
 /* registration.api */
 const char *name_api(uint32_t api);
 /* Is it a provider's reg_user_mr? */
+/* The function whose return ends a registration of this kind. */
+enum wire_fn name_api_entry(uint32_t api);
 bool name_fn_is_driver(uint32_t fn);
 /* Name of `value` in an enum of the kernel, "" when it has none. */
 const char *name_enum(const struct enum_names *names, uint64_t value);

@@ -245,6 +245,7 @@ static void ask(struct pipeline *p, const struct pending *pending, struct clock_
 	struct pending *held = room_for(p);
 	int r;
 
+	request.hugetlb_bytes = incident_hugetlb_bytes(&pending->in);
 	memcpy(request.device, pending->in.end.device, sizeof(request.device));
 	*held = *pending;
 	held->request_id = request.id;
@@ -363,12 +364,11 @@ void pipeline_event(struct pipeline *p, const void *data, size_t size, struct cl
 	}
 }
 
-void pipeline_stuck(struct pipeline *p, const struct wire_span *span, const char *verified,
+void pipeline_stuck(struct pipeline *p, const struct wire_span *span, const struct sighting *sighting,
 		    struct clock_pair now)
 {
 	struct pending *pending = &p->incoming;
 	struct wire_reg_end end;
-	struct text t;
 
 	if (decode_span(span, now.mono_ns, &end) < 0 || find_stuck(p, end.hdr.span_id))
 		return;
@@ -377,9 +377,9 @@ void pipeline_stuck(struct pipeline *p, const struct wire_span *span, const char
 	pending->in.stuck = true;
 	pending->in.seen = now;
 	pending->kind = KIND_STUCK;
-	text_init(&t, pending->in.verified, sizeof(pending->in.verified));
-	text_add(&t, "%s", verified);
-	text_clean(pending->in.verified, sizeof(pending->in.verified));
+	pending->in.sighting = *sighting;
+	text_clean(pending->in.sighting.verified, sizeof(pending->in.sighting.verified));
+	text_clean(pending->in.sighting.waits_in, sizeof(pending->in.sighting.waits_in));
 	p->stats.incidents++;
 	give_id(p, pending);
 	remember_stuck(p, end.hdr.span_id, pending->report_id);

@@ -78,9 +78,9 @@ void pipeline_free(struct pipeline *p);
 void pipeline_identity(struct pipeline *p, const struct identity *identity);
 /* One record from the ring. Bad ones are counted, never fatal. */
 void pipeline_event(struct pipeline *p, const void *data, size_t size, struct clock_pair now);
-/* A registration still in flight past its threshold, seen by scanning; `verified` says how it was
+/* A registration still in flight past its threshold, seen by scanning; `sighting` says how it was
  * made sure that the thread is still inside. Reported once per span id. */
-void pipeline_stuck(struct pipeline *p, const struct wire_span *span, const char *verified,
+void pipeline_stuck(struct pipeline *p, const struct wire_span *span, const struct sighting *sighting,
 		    struct clock_pair now);
 void pipeline_facts(struct pipeline *p, uint64_t id, const struct facts *facts, struct clock_pair now);
 void pipeline_loss(struct pipeline *p, const struct loss *loss, struct clock_pair now);

@@ -200,7 +200,7 @@ void section_registration(struct section *s)
 	jb_string(s->b, registration, "api", name_api(e->api));
 	if (e->api != WIRE_API_NONE)
 		jb_string(s->b, registration, "entry",
-			  name_fn(s->r->identity, e->api == WIRE_API_REG_MR ? WIRE_FN_UVERBS : WIRE_FN_UMEM));
+			  name_fn(s->r->identity, name_api_entry(e->api)));
 	put_device(s, registration);
 	put_range(s, registration);
 	if (e->have & WIRE_HAVE_VMAS && e->nvmas)
@@ -217,7 +217,9 @@ void section_registration(struct section *s)
 	}
 	jb_string(s->b, registration, "stage", incident_stage(in, s->r->identity));
 	if (in->stuck)
-		jb_string(s->b, registration, "verified", in->verified);
+		jb_string(s->b, registration, "verified", in->sighting.verified);
+	if (in->stuck && in->sighting.waits_in[0])
+		jb_string(s->b, registration, "waits_in", in->sighting.waits_in);
 	jb_put(s->b, s->report, "registration", registration);
 }
 

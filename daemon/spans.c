@@ -9,7 +9,13 @@
 enum inside { INSIDE, OUTSIDE, CANNOT_TELL };
 
 /* The functions a thread in a registration has on its stack. */
-static const enum wire_fn stack_fns[] = { WIRE_FN_UVERBS, WIRE_FN_UMEM };
+static const enum wire_fn stack_fns[] = {
+	WIRE_FN_UVERBS, WIRE_FN_UMEM, WIRE_FN_REREG_MR, WIRE_FN_REG_MR_IOCTL, WIRE_FN_REG_DMABUF_MR, WIRE_FN_DM_MR,
+	WIRE_FN_DEVX_UMEM, WIRE_FN_URING, WIRE_FN_XDP_UMEM, WIRE_FN_VFIO_MAP, WIRE_FN_MADVISE,
+};
+
+/* What every waiting thread is in says nothing about what it waits for. */
+static const char *const scheduler_fns[] = { "schedule", "__schedule", "io_schedule", "schedule_timeout", "preempt" };
 
 static bool names_registration(const char *line, const struct identity *id)
 {
@@ -22,11 +28,27 @@ static bool names_registration(const char *line, const struct identity *id)
 	return false;
 }
 
+/* "[<0>] handle_userfault+0x3e2/0x7b0": the function, unless it is the scheduler's. */
+static void note_wait(const char *line, struct sighting *ret)
+{
+	const char *name = strchr(line, ' ');
+	size_t len;
+
+	name = name ? name + 1 : line;
+	len = strcspn(name, "+ \n");
+	for (size_t i = 0; i < sizeof(scheduler_fns) / sizeof(scheduler_fns[0]); i++)
+		if (strncmp(name, scheduler_fns[i], strlen(scheduler_fns[i])) == 0)
+			return;
+	if (len < sizeof(ret->waits_in))
+		snprintf(ret->waits_in, sizeof(ret->waits_in), "%.*s", (int)len, name);
+}
+
 /*
  * /proc/PID/task/TID/stack is empty, or stops early, for a thread that runs on a CPU at
  * this moment; then nothing is known and the next scan asks again.
  */
-static enum inside look_at_stack(const struct wire_span *s, const struct spans_opts *opts, const struct identity *id)
+static enum inside look_at_stack(const struct wire_span *s, const struct spans_opts *opts, const struct identity *id,
+				 struct sighting *ret)
 {
 	char path[128], line[256];
 	unsigned int frames = 0;
@@ -42,6 +64,8 @@ static enum inside look_at_stack(const struct wire_span *s, const struct spans_o
 	errno = 0;
 	while (fgets(line, sizeof(line), f)) {
 		frames++;
+		if (!ret->waits_in[0])
+			note_wait(line, ret);
 		inside |= names_registration(line, id);
 	}
 	if (ferror(f) && errno == ESRCH)
@@ -73,12 +97,12 @@ static uint64_t threshold(const struct wire_span *s, const struct spans_opts *op
 
 /* One old span: report it, free it, or wait. */
 static void old_span(struct wire_span *s, const struct wire_span *copy, uint64_t *outside, enum inside where,
-		     const char *verified, struct spans_state *state, span_fn fn, void *ctx)
+		     const struct sighting *sighting, struct spans_state *state, span_fn fn, void *ctx)
 {
 	if (where == INSIDE) {
 		/* Before the report, so that an end right after it is not taken for a good one. */
 		__atomic_store_n(&s->reported_id, copy->id, __ATOMIC_RELEASE);
-		fn(ctx, copy, verified);
+		fn(ctx, copy, sighting);
 	} else if (where == CANNOT_TELL) {
 		state->unverified++;
 	} else if (*outside != copy->id) {
@@ -95,7 +119,7 @@ void spans_scan(struct wire_span *spans, const struct spans_opts *opts, const st
 {
 	state->in_flight = 0;
 	for (uint32_t i = 0; i < WIRE_SPANS; i++) {
-		const char *verified = "kernel stack of the thread";
+		struct sighting sighting = { .verified = "kernel stack of the thread" };
 		struct wire_span copy;
 		enum inside where;
 
@@ -105,11 +129,11 @@ void spans_scan(struct wire_span *spans, const struct spans_opts *opts, const st
 		if (copy.reported_id == copy.id || now_ns < copy.start_ns ||
 		    now_ns - copy.start_ns < threshold(&copy, opts))
 			continue;
-		where = look_at_stack(&copy, opts, id);
+		where = look_at_stack(&copy, opts, id, &sighting);
 		if (where == CANNOT_TELL && copy.in_longterm && now_ns < copy.last_ns + SPANS_FRESH_NS) {
 			where = INSIDE;
-			verified = "its hooks still fire";
+			sighting = (struct sighting){ .verified = "its hooks still fire" };
 		}
-		old_span(&spans[i], &copy, &state->outside[i], where, verified, state, fn, ctx);
+		old_span(&spans[i], &copy, &state->outside[i], where, &sighting, state, fn, ctx);
 	}
 }

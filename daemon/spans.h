@@ -29,8 +29,8 @@ struct spans_state {
 
 #define SPANS_FRESH_NS 2000000000ULL
 
-/* `span` is a private copy; `verified` says how the thread was found to be inside. */
-typedef void (*span_fn)(void *ctx, const struct wire_span *span, const char *verified);
+/* `span` is a private copy. */
+typedef void (*span_fn)(void *ctx, const struct wire_span *span, const struct sighting *sighting);
 
 /*
  * Calls fn once per stuck registration, and marks it so that its end is reported too.

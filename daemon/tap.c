@@ -52,12 +52,12 @@ void tap_event(struct tap *t, const void *data, size_t size, struct clock_pair n
 	pipeline_event(t->pipeline, data, size, now);
 }
 
-void tap_stuck(struct tap *t, const struct wire_span *span, const char *verified,
+void tap_stuck(struct tap *t, const struct wire_span *span, const struct sighting *sighting,
 	       struct clock_pair now)
 {
 	if (t->capture)
-		check(t, capture_stuck(t->capture, span, verified, now));
-	pipeline_stuck(t->pipeline, span, verified, now);
+		check(t, capture_stuck(t->capture, span, sighting, now));
+	pipeline_stuck(t->pipeline, span, sighting, now);
 }
 
 void tap_facts(struct tap *t, uint64_t id, const struct facts *facts, struct clock_pair now)

@@ -27,7 +27,7 @@ void tap_close(struct tap *t);
 
 void tap_identity(struct tap *t, const struct identity *identity, struct clock_pair now);
 void tap_event(struct tap *t, const void *data, size_t size, struct clock_pair now);
-void tap_stuck(struct tap *t, const struct wire_span *span, const char *verified,
+void tap_stuck(struct tap *t, const struct wire_span *span, const struct sighting *sighting,
 	       struct clock_pair now);
 void tap_facts(struct tap *t, uint64_t id, const struct facts *facts, struct clock_pair now);
 /* From pipeline_ops.ask, when the answer is a failure: part of what a replay must repeat. */

@@ -122,6 +122,7 @@ static __always_inline void span_reset(struct wire_span *s, __u32 key, __u64 pid
 	s->fault_vma_state = WIRE_FAULT_VMA_UNKNOWN;
 	s->nvmas = 0;
 	s->nchain = 0;
+	s->collects = 0;
 	/* Last: the daemon's scan takes a span whose id it reads twice alike. */
 	s->id = s->seq * WIRE_SPANS + key;
 }

@@ -15,7 +15,7 @@
 #endif
 
 /* Raised when the meaning of an existing field changes; captures carry it. */
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 #define WIRE_KIND_MAX 16	/* exclusive bound of event ids */
 #define WIRE_COMM_LEN 16	/* TASK_COMM_LEN */
@@ -23,6 +23,8 @@
 #define WIRE_MODULE_LEN 56	/* MODULE_NAME_LEN */
 #define WIRE_CGROUP_LEN 1024	/* path components, leaf first, each NUL-terminated */
 #define WIRE_AREA_LEN 32	/* CMA area name, truncated */
+#define WIRE_FS_LEN 16		/* filesystem type, truncated */
+#define WIRE_EXPORTER_LEN 32	/* dma-buf exporter, truncated */
 #define WIRE_CHAIN_MAX 8	/* failing functions kept per registration */
 #define WIRE_VMAS_MAX 8		/* VMAs of the range kept to place folios in it */
 #define WIRE_FOLIOS_MAX 64	/* folios described per registration */
@@ -35,24 +37,23 @@ enum wire_kind {
 #undef EVENT
 };
 
-/* Where a hook fired: the function in the errno chain. Append only. */
+/* Where a hook fired: the function in the errno chain. */
 enum wire_fn {
 	WIRE_FN_NONE = 0,
-	WIRE_FN_UVERBS = 1,		/* uverbs command handler */
-	WIRE_FN_DRIVER_RXE = 2,		/* rxe_reg_user_mr */
-	WIRE_FN_DRIVER_MLX5 = 3,	/* mlx5_ib_reg_user_mr */
-	WIRE_FN_UMEM = 4,		/* ib_umem_get or its successor */
-	WIRE_FN_GUP_LONGTERM = 5,	/* __gup_longterm_locked */
-	WIRE_FN_MIGRATE = 6,		/* migrate_pages; the result is the number of folios left */
-	WIRE_FN_MIGRATE_TARGET = 7,	/* alloc_migration_target returned NULL; reported as -ENOMEM */
+#define FN(id, name, function) WIRE_FN_##name = id,
+#define DRIVER(id, name, module, function) WIRE_FN_DRIVER_##name = id,
+#include "functions.def"
+#undef FN
+#undef DRIVER
 	WIRE_FN_MAX
 };
 
-/* The entry point that opened the span. Append only. */
+/* The entry point that opened the span. */
 enum wire_api {
 	WIRE_API_NONE = 0,
-	WIRE_API_REG_MR = 1,	/* write-ABI command IB_USER_VERBS_CMD_REG_MR */
-	WIRE_API_UMEM = 2,	/* ib_umem_get outside reg_mr: queue buffers, devx, other commands */
+#define API(id, name, word, entry) WIRE_API_##name = id,
+#include "apis.def"
+#undef API
 	WIRE_API_MAX
 };
 
@@ -85,12 +86,26 @@ enum wire_have {
 	WIRE_HAVE_AREA = 1 << 14,	/* folio: name of the CMA area */
 	WIRE_HAVE_GUP_RESULT = 1 << 15,	/* the last slow-path pin was seen to end */
 	WIRE_HAVE_VMAS_ALL = 1 << 16,	/* vmas[] covers the whole range */
+	WIRE_HAVE_ARGS = 1 << 17,	/* struct wire_args: what an entry point other than reg_mr was asked */
+	WIRE_HAVE_CAPS = 1 << 18,	/* struct wire_caps: what the device says it can */
+	WIRE_HAVE_ACCOUNT = 1 << 19,	/* struct wire_account: a charge to the user was seen */
+	WIRE_HAVE_SIGNAL = 1 << 20,	/* group_exit_code, oom_victim, killed */
+	WIRE_HAVE_OOM = 1 << 21,	/* struct wire_oom: the OOM killer chose this process while it registered */
+	WIRE_HAVE_FW = 1 << 22,		/* struct wire_fw: a firmware command failed during it */
+	WIRE_HAVE_POLICY = 1 << 23,	/* memory policy of the task */
+	WIRE_HAVE_DMABUF = 1 << 24,	/* size and exporter of the dma-buf */
 };
 
 struct wire_chain {
 	__s64 result;	/* -errno, or the number of folios migrate_pages left behind */
 	__u32 fn;	/* enum wire_fn */
 	__u32 pad;
+};
+
+enum wire_vma_what {
+	WIRE_VMA_DAX = 1 << 0,		/* its inode is S_DAX */
+	WIRE_VMA_DIRTY_TRACKED = 1 << 1,	/* its filesystem wants to hear of writes (vma_needs_dirty_tracking(), v6.5) */
+	WIRE_VMA_CHARDEV = 1 << 2,	/* a mapping of a character device; dev is its number */
 };
 
 struct wire_vma {
@@ -100,6 +115,71 @@ struct wire_vma {
 	__u64 file;		/* f_mapping as an identity within one run; 0 = anonymous. Never printed */
 	__u64 fs_magic;		/* s_magic of the file's filesystem; 0 = none */
 	__u64 anon_root;	/* root of its anon_vma, likewise; 0 = no anonymous page in it */
+	__u64 file_bytes;	/* i_size of its inode */
+	__u32 what;		/* enum wire_vma_what */
+	__u32 dev;		/* character device: MAJOR << 20 | MINOR; else of the filesystem (s_dev) */
+	__u32 block_shift;	/* i_blkbits; of hugetlbfs: the huge page's size, log2 */
+	__u32 policy;		/* mode of its own memory policy (MPOL_*) + 1, 0 = none */
+	char fs[WIRE_FS_LEN];	/* name of the filesystem type */
+};
+
+/* What an entry point was asked beyond address, length and access. Fields that do not apply are 0. */
+struct wire_args {
+	__u64 offset;		/* into the dma-buf */
+	__u64 object_bytes;	/* size of the dma-buf */
+	__s32 fd;		/* dma-buf; -1 = none */
+	__u32 index;		/* io_uring: which of the buffers was being registered */
+	__u32 count;		/* io_uring: how many there are */
+	__u32 chunk_bytes, headroom_bytes;	/* AF_XDP */
+	__u32 flags;		/* AF_XDP, VFIO, rereg_mr: as given. madvise: the advice */
+	char exporter[WIRE_EXPORTER_LEN];	/* of the dma-buf */
+};
+
+/* A charge against RLIMIT_MEMLOCK that the user, not the process, pays: io_uring and AF_XDP. */
+struct wire_account {
+	__u64 asked_pages;
+	__u64 user_locked_pages;	/* user_struct.locked_vm before the charge */
+};
+
+/* struct ib_device_attr, include/rdma/ib_verbs.h. */
+struct wire_caps {
+	__u64 kernel_caps;	/* kernel_cap_flags; IBK_* */
+	__u64 odp_caps;		/* odp_caps.general_caps; IB_ODP_* */
+	__u64 max_mr_size;	/* bytes */
+	__u64 page_size_cap;
+	__u64 max_mr;
+	__u64 fw_ver;
+	__u32 has_dmabuf;	/* ops.reg_user_mr_dmabuf is there */
+	__u32 cc_dma_bounce;	/* confidential guest that bounces DMA for this device; 0 = no, or not known */
+};
+
+/* The OOM killer's choice, mm/oom_kill.c oom_kill_process(). */
+struct wire_oom {
+	__u64 time_ns;
+	__u32 constraint;	/* enum oom_constraint: 0 none, 1 cpuset, 2 memory policy, 3 memory cgroup */
+	__u32 order;
+	__u32 gfp;
+	__u32 by_tid;		/* the thread that asked for memory */
+};
+
+/* mlx5:mlx5_cmd of drivers/net/ethernet/mellanox/mlx5/core/diag/cmd_tracepoint.h: the first command that failed. */
+struct wire_fw {
+	__u32 opcode, op_mod;
+	__u32 status, syndrome;
+	__s32 err;		/* -errno the driver made of it */
+	__u32 commands;		/* that failed during the registration */
+};
+
+#define WIRE_STACK_MAX 16
+#define WIRE_BUILD_ID_LEN 20
+#define WIRE_LIBRARY_LEN 32
+
+/* One return address of the user stack. */
+struct wire_frame {
+	__u64 offset;		/* into the file when build_id is known, else the address */
+	__u32 known;		/* build_id was read */
+	__u8 build_id[WIRE_BUILD_ID_LEN];
+	char library[WIRE_LIBRARY_LEN];	/* base name of the mapped file */
 };
 
 /*
@@ -117,7 +197,7 @@ struct wire_span {
 	__u64 last_ns;		/* last time a slow-path hook saw progress */
 	__u64 reported_id;	/* id of the span the daemon has reported as stuck */
 	__u64 abandoned_id;	/* id of the span whose end, as the daemon found, was missed */
-	__u64 attrs;		/* kernel pointer, valid inside the handler; never leaves the maps */
+	__u64 attrs;		/* kernel pointer to what the entry point was given; never leaves the maps */
 	__u64 device;		/* kernel pointer to struct ib_device; never leaves the maps */
 	__u64 address, length;	/* bytes, as given to the umem function */
 	__u64 pinned_before_pages;	/* mm->pinned_vm at umem entry */
@@ -146,6 +226,11 @@ struct wire_span {
 	__u32 fault_vma_state;	/* enum wire_fault_vma */
 	__u32 nvmas;
 	__u32 nchain;
+	__u32 collects;		/* times the pinned folios were looked through for unpinnable ones, this section */
+	__u32 cgroup_resource;	/* enum rdmacg_resource_type that was refused */
+	struct wire_args args;
+	struct wire_account account;
+	struct wire_fw fw;
 	struct wire_vma fault_vma;	/* VMA covering gup_start when the pin failed */
 	struct wire_vma vmas[WIRE_VMAS_MAX];
 	struct wire_chain chain[WIRE_CHAIN_MAX];
@@ -193,11 +278,29 @@ struct wire_reg_end {
 	__u32 folios_seen, folios_sent, folios_dropped;
 	__u32 fault_vma_state;
 	__u32 nvmas, nchain;
+	__u32 collects;
+	__u32 cgroup_resource;
+	__u32 map_count;	/* mm->map_count */
+	__u32 group_exit_code;	/* signal the process is dying of, 0 = none */
+	__u32 policy;		/* mode of the task's memory policy (MPOL_*) + 1, 0 = none */
+	__u32 nframes;
 	__u16 api, stage;
 	__u8 ipc_lock;		/* CAP_IPC_LOCK effective in the initial user namespace */
 	__u8 was_reported;	/* the daemon had reported this span as stuck */
 	__u8 init_user_ns;	/* the task's credentials are of the initial user namespace */
-	__u8 pad[5];
+	__u8 ipc_lock_effective;	/* CAP_IPC_LOCK effective in the task's own user namespace */
+	__u8 ipc_lock_permitted;	/* CAP_IPC_LOCK permitted there */
+	__u8 oom_victim;	/* marked by the OOM killer (signal->oom_mm) */
+	__u8 killed;		/* a fatal signal is pending for the thread */
+	__u8 pad[1];
+	__u64 policy_nodes;	/* its first 64 nodes */
+	__u64 user_locked_pages;	/* user_struct.locked_vm at the end */
+	struct wire_args args;
+	struct wire_account account;
+	struct wire_caps caps;
+	struct wire_oom oom;
+	struct wire_fw fw;
+	struct wire_frame frames[WIRE_STACK_MAX];	/* of the user stack, innermost first */
 	struct wire_vma fault_vma;
 	struct wire_vma vmas[WIRE_VMAS_MAX];
 	struct wire_chain chain[WIRE_CHAIN_MAX];
@@ -296,6 +399,8 @@ struct wire_calibration {
 	_Static_assert(sizeof(struct type) == (bytes), #type " changed size: raise WIRE_VERSION")
 WIRE_ASSERT_SIZE(wire_hdr, 24);
 WIRE_ASSERT_SIZE(wire_chain, 16);
-WIRE_ASSERT_SIZE(wire_vma, 56);
+WIRE_ASSERT_SIZE(wire_vma, 96);
+WIRE_ASSERT_SIZE(wire_args, 72);
+WIRE_ASSERT_SIZE(wire_frame, 64);
 
 #endif

@@ -69,7 +69,7 @@ static void feed_stuck(const uint8_t *data, size_t size, struct clock_pair now)
 	struct wire_span span = { 0 };
 
 	memcpy(&span, data, size < sizeof(span) ? size : sizeof(span));
-	pipeline_stuck(pipeline, &span, "fuzz", now);
+	pipeline_stuck(pipeline, &span, &(struct sighting){ "fuzz", "handle_userfault" }, now);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

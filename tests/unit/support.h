@@ -24,7 +24,8 @@ struct pipeline_settings test_settings(void);
 struct clock_pair test_clock(uint64_t mono_ns);
 
 /* The plainest incident that proves each cause: one per row of causes.def, or this does not link. */
-#define CAUSE(name, title, what, how, confirm) void prove_##name(struct incident *ret);
+#define PAGE(...)
+#define CAUSE(name, ...) void prove_##name(struct incident *ret);
 #include "causes.def"
 #undef CAUSE
 /* A registration of 256 pages that failed with `err` at uverbs, and nothing else. */

@@ -32,7 +32,8 @@ static void put_causes(void)
 {
 	struct incident in;
 
-#define CAUSE(name, title, what, how, confirm) prove_##name(&in); put(&in, true);
+#define PAGE(...)
+#define CAUSE(name, ...) prove_##name(&in); put(&in, true);
 #include "causes.def"
 #undef CAUSE
 	build_failure(&in, EIO);
@@ -48,7 +49,7 @@ static void put_stuck(void)
 	struct facts facts = test_facts();
 	struct incident in;
 
-	capture_stuck(capture, &span, "its kernel stack", test_clock(mono_ns));
+	capture_stuck(capture, &span, &(struct sighting){ "its kernel stack", "handle_userfault" }, test_clock(mono_ns));
 	capture_facts(capture, ++asked, &facts, test_clock(mono_ns));
 	build_failure(&in, 0);
 	in.end.hdr.span_id = 70;

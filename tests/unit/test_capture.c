@@ -114,8 +114,8 @@ static void record_all(void)
 	prove_rlimit_memlock_exceeded(&in);
 	record_incident(&in);
 	live.ask_result = 0;
-	assert_int_equal(capture_stuck(capture, &span, "its stack", test_clock(live.mono_ns)), 0);
-	pipeline_stuck(live.pipeline, &span, "its stack", test_clock(live.mono_ns));
+	assert_int_equal(capture_stuck(capture, &span, &(struct sighting){ "its stack", "handle_userfault" }, test_clock(live.mono_ns)), 0);
+	pipeline_stuck(live.pipeline, &span, &(struct sighting){ "its stack", "handle_userfault" }, test_clock(live.mono_ns));
 	record_tick(NS_PER_S);
 	id.fn_watched[WIRE_FN_UMEM] = false;
 	assert_int_equal(capture_identity(capture, &id, test_clock(live.mono_ns)), 0);

@@ -12,7 +12,8 @@ struct proof {
 };
 
 static const struct proof proofs[] = {
-#define CAUSE(name, title, what, how, confirm) { #name, prove_##name },
+#define PAGE(...)
+#define CAUSE(name, ...) { #name, prove_##name },
 #include "causes.def"
 #undef CAUSE
 };

@@ -144,7 +144,7 @@ static const char *report_stuck(uint64_t span_id)
 {
 	struct wire_span span = build_span(span_id);
 
-	pipeline_stuck(bench.pipeline, &span, "its kernel stack", test_clock(bench.mono_ns));
+	pipeline_stuck(bench.pipeline, &span, &(struct sighting){ "its kernel stack", "handle_userfault" }, test_clock(bench.mono_ns));
 	bench_facts(&bench);
 	return jstr(bench.reports[bench.nreports - 1], "report_id");
 }
@@ -212,7 +212,7 @@ static void ended_while_the_stuck_report_waits(void **state)
 	struct facts facts = test_facts();
 
 	(void)state;
-	pipeline_stuck(bench.pipeline, &span, "its kernel stack", test_clock(bench.mono_ns));
+	pipeline_stuck(bench.pipeline, &span, &(struct sighting){ "its kernel stack", "handle_userfault" }, test_clock(bench.mono_ns));
 	ask = bench.last_ask;
 	in.end.hdr.span_id = in.folios[0].hdr.span_id = 50;
 	bench_incident(&bench, &in);
