@@ -32,12 +32,12 @@ const struct word grade_words[GRADE_MAX] = {
 #undef GRADE
 };
 
-#define PAGE(name, title, what, how, confirm)
+#define DOC(name, title, what, how, confirm)
 #define CAUSE(name, errnos, stages, hangs, title, what, how, confirm) \
 	void cause_##name(const struct incident *in, const struct identity *id, struct finding *ret);
 #include "causes.def"
 #undef CAUSE
-#undef PAGE
+#undef DOC
 
 #define IN(stage) (1u << STAGE_##stage)
 #define ERRNOS(...) ((const int[]){ __VA_ARGS__, 0 })
@@ -47,12 +47,12 @@ const struct word grade_words[GRADE_MAX] = {
 #define HANGS CAUSE_HANGS
 #define BOTH (CAUSE_FAILS | CAUSE_HANGS)
 const struct cause causes[] = {
-#define PAGE(name, title, what, how, confirm) { .id = #name, .title = title, .what = what, .how = how, .confirm = confirm },
+#define DOC(name, title, what, how, confirm) { .id = #name, .title = title, .what = what, .how = how, .confirm = confirm },
 #define CAUSE(name, errnos, stages, hangs, title, what, how, confirm) \
 	{ #name, errnos, stages, hangs, title, what, how, confirm, cause_##name },
 #include "causes.def"
 #undef CAUSE
-#undef PAGE
+#undef DOC
 };
 const uint32_t ncauses = sizeof(causes) / sizeof(causes[0]);
 _Static_assert(sizeof(causes) / sizeof(causes[0]) <= CAUSES_MAX, "raise CAUSES_MAX");

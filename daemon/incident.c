@@ -156,16 +156,25 @@ int incident_decisive_errno(const struct incident *in)
 	return in->end.result < 0 ? (int)-in->end.result : 0;
 }
 
+/* The umem function failed, and nothing of what it calls was seen failing. */
 static enum stage stage_of_umem(const struct incident *in, const struct identity *id)
 {
 	struct memlock_sum s = incident_memlock(in, id);
 
-	if (incident_errno(in, WIRE_FN_UMEM) == EPERM)
+	switch (incident_errno(in, WIRE_FN_UMEM)) {
+	case EPERM:
 		return STAGE_limits;
-	if (incident_errno(in, WIRE_FN_UMEM) == ENOMEM && s.known && s.over_before && s.over_after &&
-	    !in->end.ipc_lock)
-		return STAGE_limits;
-	return STAGE_umem;
+	case ENOMEM:
+		if (s.known && s.over_before && s.over_after && !in->end.ipc_lock && in->end.gup_calls == 0)
+			return STAGE_limits;
+		break;
+	case EINVAL:
+	case EOPNOTSUPP:
+		break;
+	default: /* not an errno of its own: it comes from a callee whose hook did not run */
+		return STAGE_unknown;
+	}
+	return id->fn_watched[WIRE_FN_GUP_LONGTERM] && !incident_pin_unseen(in) ? STAGE_umem : STAGE_unknown;
 }
 
 static enum stage stage_of_pin(const struct incident *in)

@@ -93,14 +93,14 @@ void build_failure(struct incident *ret, int err)
 	facts_unknown(&ret->facts, -ESRCH);
 }
 
-static void fail_upwards(struct incident *in, int err)
+void fail_upwards(struct incident *in, int err)
 {
 	add_chain(in, WIRE_FN_UMEM, -err);
 	add_chain(in, WIRE_FN_DRIVER_RXE, -err);
 	add_chain(in, WIRE_FN_UVERBS, -err);
 }
 
-static void fail_pin(struct incident *in, int err)
+void fail_pin(struct incident *in, int err)
 {
 	struct wire_reg_end *e = &in->end;
 
@@ -135,38 +135,6 @@ struct wire_folio *add_folio(struct incident *in, uint64_t index, int64_t extra)
 	in->end.migrate_failed = in->nfolios;
 	in->end.chain[0].result = in->nfolios;
 	return f;
-}
-
-void prove_longterm_migrate_blocked_by_ref(struct incident *ret)
-{
-	build_failure(ret, ENOMEM);
-	add_chain(ret, WIRE_FN_MIGRATE, 1);
-	fail_pin(ret, ENOMEM);
-	ret->end.stage = WIRE_STAGE_PLACEMENT;
-	ret->end.have |= WIRE_HAVE_MIGRATE;
-	ret->end.passes = 1;
-	ret->end.migrate_mode = 2;
-	ret->end.migrate_reason = 7;
-	fail_upwards(ret, ENOMEM);
-	add_folio(ret, 37, 1);
-}
-
-void prove_rlimit_memlock_exceeded(struct incident *ret)
-{
-	build_failure(ret, ENOMEM);
-	fail_upwards(ret, ENOMEM);
-	ret->end.memlock_soft_bytes = ret->end.memlock_hard_bytes = 300 * PAGE;
-	ret->end.pinned_before_pages = ret->end.pinned_after_pages = 100;
-}
-
-void prove_address_not_mapped(struct incident *ret)
-{
-	build_failure(ret, EFAULT);
-	fail_pin(ret, EFAULT);
-	fail_upwards(ret, EFAULT);
-	ret->end.have |= WIRE_HAVE_FAULT_VMA;
-	ret->end.fault_vma_state = WIRE_FAULT_VMA_HOLE;
-	ret->end.vmas[0].end = RANGE + 37 * PAGE;
 }
 
 struct wire_span build_span(uint64_t id)

@@ -24,10 +24,15 @@ struct pipeline_settings test_settings(void);
 struct clock_pair test_clock(uint64_t mono_ns);
 
 /* The plainest incident that proves each cause: one per row of causes.def, or this does not link. */
-#define PAGE(...)
+#define DOC(...)
 #define CAUSE(name, ...) void prove_##name(struct incident *ret);
 #include "causes.def"
 #undef CAUSE
+#undef DOC
+/* The chain above a failed umem function: it, the driver, the command. */
+void fail_upwards(struct incident *in, int err);
+/* A long-term pin that failed at page 37 of the range. */
+void fail_pin(struct incident *in, int err);
 /* A registration of 256 pages that failed with `err` at uverbs, and nothing else. */
 void build_failure(struct incident *ret, int err);
 void add_chain(struct incident *in, enum wire_fn fn, int64_t result);

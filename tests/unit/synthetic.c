@@ -32,10 +32,11 @@ static void put_causes(void)
 {
 	struct incident in;
 
-#define PAGE(...)
+#define DOC(...)
 #define CAUSE(name, ...) prove_##name(&in); put(&in, true);
 #include "causes.def"
 #undef CAUSE
+#undef DOC
 	build_failure(&in, EIO);
 	add_chain(&in, WIRE_FN_DRIVER_RXE, -EIO);
 	add_chain(&in, WIRE_FN_UVERBS, -EIO);

@@ -12,10 +12,11 @@ struct proof {
 };
 
 static const struct proof proofs[] = {
-#define PAGE(...)
+#define DOC(...)
 #define CAUSE(name, ...) { #name, prove_##name },
 #include "causes.def"
 #undef CAUSE
+#undef DOC
 };
 
 static void every_cause_is_proven_by_its_incident(void **state)
@@ -98,8 +99,8 @@ static void likely_b(const struct incident *in, const struct identity *id, struc
 
 static void two_proven_become_likely_in_any_order(void **state)
 {
-	const struct cause forward[] = { { .id = "alpha", .fn = proven_a }, { .id = "beta", .fn = proven_a },
-					 { .id = "gamma", .fn = likely_b } };
+	const struct cause forward[] = { { .id = "alpha", .when = CAUSE_FAILS, .fn = proven_a }, { .id = "beta", .when = CAUSE_FAILS, .fn = proven_a },
+					 { .id = "gamma", .when = CAUSE_FAILS, .fn = likely_b } };
 	const struct cause backward[] = { forward[2], forward[1], forward[0] };
 	const struct cause *tables[] = { forward, backward };
 	struct identity id = test_identity();
@@ -120,7 +121,7 @@ static void two_proven_become_likely_in_any_order(void **state)
 
 static void proven_wins_over_likely(void **state)
 {
-	const struct cause table[] = { { .id = "a_likely", .fn = likely_b }, { .id = "z_proven", .fn = proven_a } };
+	const struct cause table[] = { { .id = "a_likely", .when = CAUSE_FAILS, .fn = likely_b }, { .id = "z_proven", .when = CAUSE_FAILS, .fn = proven_a } };
 	struct identity id = test_identity();
 	struct diagnosis d;
 	struct incident in;

@@ -8,6 +8,8 @@ UNIT_FLAGS  := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-
 UNIT_SRC    ?= $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c))
 UNIT_OBJ    := $(UNIT_SRC:daemon/%.c=$(UNIT_DIR)/daemon/%.o)
 UNIT_TESTS  := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+# What all tests share, and the incidents that prove each cause.
+UNIT_SHARED := $(patsubst tests/unit/%.c,$(UNIT_DIR)/%.o,tests/unit/support.c $(wildcard tests/unit/prove_*.c))
 UNIT_LIBS   := -lcmocka $(shell pkg-config --libs libbpf json-c libmicrohttpd) -linih
 FUZZERS     := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SRC    := $(addprefix daemon/,text.c names.c facts.c decode.c join.c diagnose.c incident.c unknown.c \
@@ -16,7 +18,7 @@ FUZZ_SRC    := $(addprefix daemon/,text.c names.c facts.c decode.c join.c diagno
 FUZZ_RUNS   ?= 5000
 
 .PHONY: check-unit check-replay check-fuzz unit-tests
-.SECONDARY: $(UNIT_OBJ) $(UNIT_TESTS:%=$(UNIT_DIR)/%.o) $(UNIT_DIR)/support.o $(UNIT_DIR)/synthetic.o
+.SECONDARY: $(UNIT_OBJ) $(UNIT_TESTS:%=$(UNIT_DIR)/%.o) $(UNIT_SHARED) $(UNIT_DIR)/synthetic.o
 
 $(UNIT_DIR)/daemon/%.o: daemon/%.c
 	$(Q)mkdir -p $(@D)
@@ -29,7 +31,7 @@ $(UNIT_DIR)/%.o: tests/unit/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(UNIT_FLAGS) -Itests/unit -MMD -MP -c -o $@ $<
 
-$(UNIT_DIR)/test_%: $(UNIT_DIR)/test_%.o $(UNIT_DIR)/support.o $(UNIT_DIR)/libpinwhy.a
+$(UNIT_DIR)/test_%: $(UNIT_DIR)/test_%.o $(UNIT_SHARED) $(UNIT_DIR)/libpinwhy.a
 	$(Q)$(CC) $(UNIT_FLAGS) -o $@ $^ $(UNIT_LIBS)
 
 unit-tests: $(UNIT_TESTS:%=$(UNIT_DIR)/%)
@@ -38,7 +40,7 @@ check-unit: unit-tests
 	@tests/unit/run-suites $(BUILD) $(COUNTS) $(UNIT_TESTS:%=$(UNIT_DIR)/%)
 
 # Written anew only when a capture's layout changes: the golden file then needs its reason in the commit.
-$(UNIT_DIR)/synthetic: $(UNIT_DIR)/synthetic.o $(UNIT_DIR)/support.o $(UNIT_DIR)/libpinwhy.a
+$(UNIT_DIR)/synthetic: $(UNIT_DIR)/synthetic.o $(UNIT_SHARED) $(UNIT_DIR)/libpinwhy.a
 	$(Q)$(CC) $(UNIT_FLAGS) -o $@ $^ $(UNIT_LIBS)
 
 .PHONY: synthetic-capture
@@ -57,4 +59,4 @@ $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC)
 check-fuzz: $(FUZZERS:%=$(BUILD)/tests/fuzz/%)
 	@tests/fuzz/run $(BUILD) $(COUNTS) $(FUZZ_RUNS) $(FUZZERS)
 
--include $(UNIT_OBJ:.o=.d) $(UNIT_TESTS:%=$(UNIT_DIR)/%.d) $(UNIT_DIR)/support.d $(UNIT_DIR)/synthetic.d
+-include $(UNIT_OBJ:.o=.d) $(UNIT_TESTS:%=$(UNIT_DIR)/%.d) $(UNIT_SHARED:.o=.d) $(UNIT_DIR)/synthetic.d
