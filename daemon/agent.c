@@ -174,6 +174,7 @@ static int start_loader(struct agent *a)
 		.modes = a->config->hooks,
 		.ring_bytes = (uint32_t)a->config->ring_bytes,
 		.avoid = a->config->avoid,
+		.driver_function = a->config->driver_function,
 	};
 	const char *why = "";
 	int err = loader_open(&a->loader, a->kf, &opts, &why);

@@ -15,7 +15,7 @@ bool incident_has_range(const struct incident *in)
 
 	if (e->have & WIRE_HAVE_UMEM)
 		return true;
-	return (e->have & WIRE_HAVE_COMMAND) && (e->address || e->length);
+	return (e->have & (WIRE_HAVE_COMMAND | WIRE_HAVE_ARGS)) && (e->address || e->length);
 }
 
 bool incident_pin_unseen(const struct incident *in)
