@@ -31,7 +31,7 @@ enum node_source {
 struct node_zone {
 	char name[16];
 	uint32_t node;
-	uint64_t managed_pages, free_pages, free_cma_pages, cma_pages;
+	uint64_t present_pages, managed_pages, free_pages, free_cma_pages, cma_pages;
 };
 
 struct node_area {

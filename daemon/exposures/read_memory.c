@@ -79,6 +79,7 @@ int32_t read_zoneinfo(const struct enrich *e, struct node *n)
 		}
 		if (!z)
 			continue;
+		zone_value(line, "present", &z->present_pages);
 		zone_value(line, "managed", &z->managed_pages);
 		zone_value(line, "nr_free_pages", &z->free_pages);
 		zone_value(line, "nr_free_cma", &z->free_cma_pages);

@@ -295,10 +295,15 @@ static bool is_limit(const char *line)
 
 static void add_limit(struct node *n, const char *cgroup, const char *line)
 {
-	if (n->nlimits == NODE_LIMITS_MAX)
+	size_t len = strcspn(line, "\n");
+
+	if (n->nlimits == NODE_LIMITS_MAX) {
 		n->limits_left_out++;
-	else
-		snprintf(n->limits[n->nlimits++], NODE_LINE, "%.80s/rdma.max: %.*s", cgroup, (int)strcspn(line, "\n"), line);
+		return;
+	}
+	while (len > 0 && line[len - 1] == ' ') /* the kernel puts one behind each limit */
+		len--;
+	snprintf(n->limits[n->nlimits++], NODE_LINE, "%.80s/rdma.max: %.*s", cgroup, (int)len, line);
 }
 
 static int read_rdma_max(const struct enrich *e, const char *cgroup, struct node *n)

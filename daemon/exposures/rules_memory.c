@@ -228,8 +228,9 @@ void expose_movable_zone(const struct node *n, struct exposure *e)
 		const struct node_zone *z = &n->zones[i];
 
 		if (strcmp(z->name, "Movable") == 0 && z->managed_pages)
-			exposure_evidence(e, "node %u: %" PRIu64 " MiB, %" PRIu64 " MiB of them free", z->node,
-					  node_mib(n, z->managed_pages), node_mib(n, z->free_pages));
+			exposure_evidence(e, "node %u: %" PRIu64 " MiB present, %" PRIu64 " MiB managed, %" PRIu64 " MiB free",
+					  z->node, node_mib(n, z->present_pages), node_mib(n, z->managed_pages),
+					  node_mib(n, z->free_pages));
 	}
 	boot_evidence(n, e, movable_words);
 	if (!n->err[NODE_memory_blocks])
