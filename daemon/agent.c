@@ -216,6 +216,8 @@ static int start_pipeline(struct agent *a)
 		.storm_window_ns = c->storm_window_s * NS_PER_S,
 		.storm_burst = (uint32_t)c->storm_burst,
 		.storm_signatures = (uint32_t)c->storm_signatures,
+		.storm_cgroup_reports = (uint32_t)c->storm_cgroup_reports,
+		.storm_cgroups = (uint32_t)c->storm_cgroups,
 	};
 	err = pipeline_new(&a->tap.pipeline, &a->identity, &a->settings, &agent_pipeline_ops, a);
 	if (err)

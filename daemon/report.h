@@ -33,7 +33,7 @@ void report_make_id(char ret_id[REPORT_ID_LEN], const struct identity *id, const
 		    uint64_t real_ns, uint64_t span_id, uint32_t tgid, uint64_t sequence);
 /* -ENOMEM. */
 int report_build(const struct report_input *r, struct json_object **ret_json);
-int report_build_summary(const struct storm_window *w, const char *id, const struct identity *identity,
+int report_build_summary(const struct storm_summary *summary, const char *id, const struct identity *identity,
 			 const struct loss *loss, struct json_object **ret_json);
 
 /* Sections, in sections.c: each puts its object into the report when it applies. */

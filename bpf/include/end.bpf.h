@@ -74,6 +74,7 @@ static __always_inline void read_fate(struct wire_reg_end *e)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct mempolicy *policy = BPF_CORE_READ(task, mempolicy);
+	__u32 tgid = e->tgid; /* a key may not lie in the ring's memory on 6.1 */
 	struct wire_oom *oom;
 
 	e->group_exit_code = BPF_CORE_READ(task, signal, group_exit_code);
@@ -84,7 +85,7 @@ static __always_inline void read_fate(struct wire_reg_end *e)
 		e->policy = BPF_CORE_READ(policy, mode) + 1;
 		e->policy_nodes = BPF_CORE_READ(policy, nodes.bits[0]);
 	}
-	oom = bpf_map_lookup_elem(&oom_kills, &e->tgid);
+	oom = bpf_map_lookup_elem(&oom_kills, &tgid);
 	if (!oom)
 		return;
 	e->oom = *oom;

@@ -38,7 +38,7 @@ struct pipeline_settings test_settings(void)
 {
 	return (struct pipeline_settings){
 		.facts_deadline_ns = NS_PER_S / 2, .storm_window_ns = 60 * NS_PER_S,
-		.storm_burst = 3, .storm_signatures = 16,
+		.storm_burst = 3, .storm_signatures = 16, .storm_cgroup_reports = 1000, .storm_cgroups = 4,
 	};
 }
 

@@ -12,8 +12,8 @@ UNIT_TESTS  := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_SHARED := $(patsubst tests/unit/%.c,$(UNIT_DIR)/%.o,tests/unit/support.c $(wildcard tests/unit/prove_*.c))
 UNIT_LIBS   := -lcmocka $(shell pkg-config --libs libbpf json-c libmicrohttpd) -linih
 FUZZERS     := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SRC    := $(addprefix daemon/,text.c names.c facts.c decode.c join.c diagnose.c incident.c unknown.c \
-               report.c sections.c container.c jbuild.c storm.c pipeline.c capture_read.c explain.c) \
+FUZZ_SRC    := $(addprefix daemon/,text.c wrap.c names.c facts.c decode.c join.c diagnose.c incident.c unknown.c \
+               report.c sections.c container.c jbuild.c jread.c storm.c pipeline.c capture_read.c explain.c) \
                $(wildcard daemon/causes/*.c)
 FUZZ_RUNS   ?= 5000
 

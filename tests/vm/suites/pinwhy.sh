@@ -214,7 +214,7 @@ boot_area() {
 }
 
 # Settings: every failure gets a report of its own, however often it repeats.
-no_folding() { printf '[storm]\nburst = 10000\n'; }
+no_folding() { printf '[storm]\nburst = 10000\nsignatures = 4096\ncgroup_reports = 1000000\n'; }
 stuck_after() { printf '[stuck]\nafter_ms = %s\n' "$1"; }
 small_ring() { printf '[ring]\nbytes = 4096\n'; }
 big_ring() { printf '[ring]\nbytes = 16777216\n'; }
