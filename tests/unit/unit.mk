@@ -11,7 +11,7 @@ UNIT_TESTS  := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_LIBS   := -lcmocka $(shell pkg-config --libs libbpf json-c libmicrohttpd) -linih
 FUZZERS     := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SRC    := $(addprefix daemon/,text.c names.c facts.c decode.c join.c diagnose.c incident.c unknown.c \
-               report.c sections.c container.c jbuild.c storm.c pipeline.c capture_read.c explain.c) \
+               report.c sections.c sections_facts.c container.c jbuild.c storm.c pipeline.c capture_read.c explain.c) \
                $(wildcard daemon/causes/*.c)
 FUZZ_RUNS   ?= 5000
 
