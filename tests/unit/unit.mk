@@ -32,6 +32,13 @@ $(UNIT_DIR)/%.o: tests/unit/%.c
 $(UNIT_DIR)/test_%: $(UNIT_DIR)/test_%.o $(UNIT_DIR)/support.o $(UNIT_DIR)/libpinwhy.a
 	$(Q)$(CC) $(UNIT_FLAGS) -o $@ $^ $(UNIT_LIBS)
 
+# A stand-in for a library that only nodes with a GPU have.
+$(UNIT_DIR)/standin_%.so: tests/unit/standin/%.c
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -shared -fPIC -o $@ $<
+
+$(UNIT_DIR)/test_bar1: | $(UNIT_DIR)/standin_nvml.so
+
 unit-tests: $(UNIT_TESTS:%=$(UNIT_DIR)/%)
 
 check-unit: unit-tests
