@@ -210,6 +210,11 @@ static void put_set_by(const struct line_of_descent *d, uint32_t top, struct tex
 		text_add(t, "container runtime %s[%" PRIu32 "]", a->name, a->pid);
 		return;
 	}
+	/* Everybody has it. */
+	if (a->pid == 1) {
+		text_add(t, "the first process, %s[1]: the default of this node or container", a->name);
+		return;
+	}
 	/* The first process of a unit has its limits from the unit's settings or from who opened the session. */
 	by_unit = a->unit[0] && (!above || above->pid == 1 || strcmp(above->unit, a->unit) != 0);
 	if (by_unit)

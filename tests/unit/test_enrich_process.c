@@ -72,7 +72,7 @@ static void limit_of_everybody(void **state)
 	ancestor("123", "worker", "1", "65536", "1:name=systemd:/system.slice/x.service\n0::/\n");
 	ancestor("1", "init", "0", "65536", "0::/\n");
 	run();
-	assert_string_equal(facts.limit_set_by, "init[1]");
+	assert_string_equal(facts.limit_set_by, "the first process, init[1]: the default of this node or container");
 	ancestor("1", "init", "0", "0", "0::/\n");
 	run();
 	assert_string_equal(facts.limit_set_by, "x.service (worker[123]): its parent init[1] has 0 bytes");
