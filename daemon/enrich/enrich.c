@@ -29,12 +29,15 @@ const struct enrich_source enrich_sources[] = {
 	  BIT(hugetlb_cgroup_max_events), .process = enrich_cgroup_hugetlb },
 	{ "zoneinfo", BIT(free_outside_bytes), .node = enrich_zoneinfo },
 	{ "nodes", BIT(node_free), .node = enrich_node_free },
-	{ "rdma", BIT(mr_process_pages) | BIT(mr_process_count) | BIT(mr_device_count), .process = enrich_rdma },
-	/* From here on a lock or a page of the process itself is waited for. */
-	{ "job", BIT(job_scheduler) | BIT(job_id) | BIT(job_rank) | BIT(communicator), .process = enrich_job },
-	{ "io_uring", BIT(io_uring_pages), .process = enrich_io_uring },
-	{ "maps", BIT(map_count) | BIT(libraries), .process = enrich_maps },
-	{ "bar1", BIT(bar1_total_bytes) | BIT(bar1_used_bytes) | BIT(bar1_free_bytes), .node = enrich_bar1 },
+	/* Locks of a driver, of the process that is stuck, its files, and what NVML waits for. */
+	{ "rdma", BIT(mr_process_pages) | BIT(mr_process_count) | BIT(mr_device_count), .process = enrich_rdma,
+	  .waits = true },
+	{ "job", BIT(job_scheduler) | BIT(job_id) | BIT(job_rank) | BIT(communicator), .process = enrich_job,
+	  .waits = true },
+	{ "io_uring", BIT(io_uring_pages), .process = enrich_io_uring, .waits = true },
+	{ "maps", BIT(map_count) | BIT(libraries), .process = enrich_maps, .waits = true },
+	{ "bar1", BIT(bar1_total_bytes) | BIT(bar1_used_bytes) | BIT(bar1_free_bytes), .node = enrich_bar1,
+	  .waits = true },
 };
 const uint32_t enrich_nsources = sizeof(enrich_sources) / sizeof(enrich_sources[0]);
 
@@ -75,21 +78,27 @@ uint64_t enrich_left_ns(const struct enrich *e)
 	return e->until_ns > now ? e->until_ns - now : 0;
 }
 
-static void fail(struct facts *f, uint64_t facts, int err)
+uint64_t enrich_until(const struct enrich *e, uint64_t most_ns)
+{
+	uint64_t most = now_ns() + most_ns;
+
+	return e->until_ns && e->until_ns < most ? e->until_ns : most;
+}
+
+void enrich_fail(struct facts *f, uint64_t facts, int err)
 {
 	for (int i = 0; i < FACT_MAX; i++)
 		if (facts & (1ULL << i))
 			f->err[i] = err;
 }
 
-/* `proc_fd` is -errno when there is no process to look at. */
-static void run(const struct enrich_source *s, const struct enrich *e, const struct facts_request *req,
+void enrich_run(const struct enrich_source *s, const struct enrich *e, const struct facts_request *req,
 		int proc_fd, struct facts *f)
 {
 	if (s->node)
 		s->node(e, req, f);
 	else if (proc_fd < 0)
-		fail(f, s->facts, proc_fd);
+		enrich_fail(f, s->facts, proc_fd);
 	else
 		s->process(e, req, proc_fd, f);
 }
@@ -106,7 +115,7 @@ void enrich_read_one(const struct enrich_source *s, const struct enrich *e,
 {
 	int proc_fd = open_process(e, req);
 
-	run(s, e, req, proc_fd, f);
+	enrich_run(s, e, req, proc_fd, f);
 	if (proc_fd >= 0)
 		close(proc_fd);
 }
@@ -121,11 +130,14 @@ void enrich_read(void *ctx, const struct facts_request *req, struct facts *ret_f
 	/* All that is read of the process goes through this one directory, which stays with it. */
 	proc_fd = open_process(&e, req);
 	for (uint32_t i = 0; i < enrich_nsources; i++) {
+		if (enrich_sources[i].waits)
+			continue;
 		if (enrich_left_ns(&e))
-			run(&enrich_sources[i], &e, req, proc_fd, ret_facts);
+			enrich_run(&enrich_sources[i], &e, req, proc_fd, ret_facts);
 		else
-			fail(ret_facts, enrich_sources[i].facts, -ETIMEDOUT);
+			enrich_fail(ret_facts, enrich_sources[i].facts, -ETIMEDOUT);
 	}
+	enrich_read_waiting(&e, req, proc_fd, ret_facts);
 	if (proc_fd >= 0)
 		close(proc_fd);
 }

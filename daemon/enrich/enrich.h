@@ -35,6 +35,8 @@ struct enrich enrich_system(const char *root);
 void enrich_read(void *ctx, const struct facts_request *req, struct facts *ret_facts);
 /* Nanoseconds until `until_ns`; UINT64_MAX without a limit. */
 uint64_t enrich_left_ns(const struct enrich *e);
+/* `until_ns`, or in `most_ns` from now when that is sooner. */
+uint64_t enrich_until(const struct enrich *e, uint64_t most_ns);
 
 /*
  * One row per source, either about the node or about the process; tests check that each fact
@@ -47,6 +49,7 @@ struct enrich_source {
 	void (*node)(const struct enrich *e, const struct facts_request *req, struct facts *f);
 	void (*process)(const struct enrich *e, const struct facts_request *req, int proc_fd,
 			struct facts *f);
+	bool waits;		/* for a lock or a file that others may keep for ever: read by a child */
 };
 extern const struct enrich_source enrich_sources[];
 extern const uint32_t enrich_nsources;
@@ -54,6 +57,14 @@ extern const uint32_t enrich_nsources;
 /* One source alone. */
 void enrich_read_one(const struct enrich_source *s, const struct enrich *e,
 		     const struct facts_request *req, struct facts *f);
+
+/* The same with an open /proc/PID, or the -errno that kept it from being opened. */
+void enrich_run(const struct enrich_source *s, const struct enrich *e, const struct facts_request *req,
+		int proc_fd, struct facts *f);
+/* The sources that wait, in a child that is given up when the time is over. */
+void enrich_read_waiting(const struct enrich *e, const struct facts_request *req, int proc_fd,
+			 struct facts *f);
+void enrich_fail(struct facts *f, uint64_t facts, int err);
 
 /* The sources: each fills the facts that its row names, one file per question. */
 #define ENRICH_NODE(fn) void fn(const struct enrich *e, const struct facts_request *req, struct facts *f)

@@ -29,7 +29,7 @@ static void all_facts_are_read(void **state)
 
 	(void)state;
 	run();
-	/* RDMA netlink and NVML are no files: test_rdma.c and test_bar1.c. */
+	/* RDMA netlink and NVML are no files: test_rdma.c and test_enrich_waiting.c. */
 	for (int i = 0; i < FACT_MAX; i++)
 		if (!facts.err[i] != !(not_files & (1ULL << i)))
 			fail_msg("%s: %s", fact_descs[i].name, strerror(-facts.err[i]));

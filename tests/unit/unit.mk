@@ -37,7 +37,7 @@ $(UNIT_DIR)/standin_%.so: tests/unit/standin/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -shared -fPIC -o $@ $<
 
-$(UNIT_DIR)/test_bar1: | $(UNIT_DIR)/standin_nvml.so
+$(UNIT_DIR)/test_enrich_waiting: | $(UNIT_DIR)/standin_nvml.so
 
 unit-tests: $(UNIT_TESTS:%=$(UNIT_DIR)/%)
 

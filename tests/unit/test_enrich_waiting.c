@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* BAR1 through a stand-in for NVML (standin/nvml.c), which also hangs and crashes. */
+/*
+ * BAR1 through a stand-in for NVML (standin/nvml.c), which also hangs and crashes: then what the same
+ * child has read before is kept.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,6 +46,23 @@ static void no_child(void)
 {
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
+}
+
+/* A pipe that nobody writes to, for a lock that is not given back. */
+static void a_source_that_waits(void **state)
+{
+	(void)state;
+	remove(tree_path(&tree, "proc/123/environ"));
+	assert_int_equal(mkfifo(tree_path(&tree, "proc/123/environ"), 0600), 0);
+	enrich.budget_ns = SHORT_NS;
+	run();
+	UNKNOWN(job_id, -ETIMEDOUT);
+	UNKNOWN(libraries, -ETIMEDOUT);
+	UNKNOWN(bar1_total_bytes, -ETIMEDOUT);
+	KNOWN(mem_total_bytes);
+	KNOWN(limit_chain);
+	KNOWN(exe);
+	no_child();
 }
 
 static void the_tightest_gpu(void **state)
@@ -112,6 +132,8 @@ static void a_library_that_hangs(void **state)
 	behave("hang");
 	UNKNOWN(bar1_total_bytes, -ETIMEDOUT);
 	KNOWN(mem_total_bytes);
+	KNOWN(libraries);
+	KNOWN(job_id);
 	no_child();
 	/* And the next is asked anew. */
 	enrich.budget_ns = BUDGET_NS;
@@ -129,6 +151,7 @@ int main(int argc, char **argv)
 		TEST(a_library_that_fails),
 		TEST(a_library_that_crashes),
 		TEST(a_library_that_hangs),
+		TEST(a_source_that_waits),
 	};
 
 	/* It lies beside this program. */
