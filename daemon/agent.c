@@ -138,6 +138,9 @@ static int start_helper(struct agent *a)
 	int err;
 
 	a->enrich = enrich_system("");
+	/* The rest is for the way there and back: an answer that is late is lost as a whole. */
+	a->enrich.budget_ns = a->config->facts_deadline_ms * NS_PER_MS * 3 / 4;
+	a->enrich.nvml = a->config->facts_bar1 ? NVML_LIBRARY : NULL;
 	err = helper_start(&a->helper, &agent_helper_ops, a, a->config->facts_deadline_ms * NS_PER_MS);
 	if (!err)
 		err = helper_attach(a->helper, a->loop);
