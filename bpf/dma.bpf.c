@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * After the pin, or instead of it: the scatter-gather table, the DMA mapping, and dma-bufs, whose
- * memory is pinned by their exporter.
+ * After the pin, or instead of it: the DMA mapping, and dma-bufs, whose memory is pinned by their
+ * exporter. Not the scatter-gather table between them: lib/scatterlist.c is built without ftrace, and
+ * probes on such functions are refused (KPROBE_EVENTS_ON_NOTRACE is off in 6.1, 6.12 and 7.3).
  */
 #include "flavors.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/*
- * slot sg_alloc_exit: sg_alloc_append_table_from_pages (lib/scatterlist.c; lib/ is built without
- * ftrace, so a classic return probe is the only way).
- * Why: tells a table that could not be had from the limits that end with the same ENOMEM.
- * Rate: one per batch of a registration, and of other drivers' buffers.
- */
-SEC("?kretprobe/sg_alloc_append_table_from_pages")
-int sg_alloc_exit__kretprobe(struct pt_regs *ctx)
-{
-	return exit_push(WIRE_FN_SG_ALLOC, (int)PT_REGS_RC(ctx));
-}
 
 /*
  * slot dma_map_error: tracepoint dma:dma_map_sg_err (6.12 and newer).

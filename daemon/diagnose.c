@@ -152,8 +152,8 @@ static void add_ruled_out(struct diagnosis *d, const struct cause *c, const stru
 
 static void add_errnos(struct text *t, const int *errnos)
 {
-	for (; *errnos; errnos++)
-		text_item(t, name_errno(*errnos));
+	for (const char *between = ""; *errnos; errnos++, between = ", ")
+		text_add(t, "%s%s", between, name_errno(*errnos));
 }
 
 /* What the row alone rules out. False: its function must be asked. */

@@ -221,6 +221,12 @@ int report_build(const struct report_input *r, struct json_object **ret_json)
 		section_pin(&s);
 		section_migration(&s);
 		section_pages(&s);
+		section_mapping(&s);
+		section_arguments(&s);
+		section_dmabuf(&s);
+		section_device(&s);
+		section_provider(&s);
+		section_fate(&s);
 		put_first_pin(&s);
 		section_memlock(&s);
 		section_facts(&s);

@@ -95,6 +95,7 @@ void section_process(struct section *s)
 	put_cgroup(s, process);
 	if (in->stuck || e->result != 0)
 		section_process_facts(s, process);
+	section_process_stack(s, process);
 	jb_put(s->b, s->report, "process", process);
 }
 

@@ -149,6 +149,13 @@ void section_memlock(struct section *s)
 	jb_limit(s->b, memlock, "limit_hard", e->memlock_hard_bytes);
 	jb_bool(s->b, memlock, "cap_ipc_lock_effective", e->ipc_lock);
 	jb_bool(s->b, memlock, "initial_user_namespace", e->init_user_ns);
+	jb_bool(s->b, memlock, "cap_ipc_lock_in_own_namespace", e->ipc_lock_effective);
+	jb_bool(s->b, memlock, "cap_ipc_lock_permitted", e->ipc_lock_permitted);
+	jb_uint(s->b, memlock, "user_locked_bytes", e->user_locked_pages * page);
+	if (e->have & WIRE_HAVE_ACCOUNT) {
+		jb_uint(s->b, memlock, "user_asked_bytes", e->account.asked_pages * page);
+		jb_uint(s->b, memlock, "user_locked_before_bytes", e->account.user_locked_pages * page);
+	}
 	jb_uint(s->b, memlock, "locked_vm_bytes", e->locked_vm_pages * page);
 	put_facts(s, memlock, memlock_rows, COUNT(memlock_rows));
 	/* Who set no limit, and who would have filled it, explains nothing. */

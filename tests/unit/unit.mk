@@ -13,7 +13,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(UNIT_DIR)/%.o,tests/unit/support.c $(
 UNIT_LIBS   := -lcmocka $(shell pkg-config --libs libbpf json-c libmicrohttpd) -linih
 FUZZERS     := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SRC    := $(addprefix daemon/,text.c wrap.c names.c facts.c decode.c join.c diagnose.c incident.c unknown.c \
-               report.c sections.c sections_facts.c container.c jbuild.c jread.c storm.c pipeline.c capture_read.c \
+               report.c sections.c sections_facts.c sections_kernel.c container.c jbuild.c jread.c storm.c pipeline.c capture_read.c \
                explain.c) \
                $(wildcard daemon/causes/*.c)
 FUZZ_RUNS   ?= 5000
