@@ -345,6 +345,9 @@ struct facts test_facts(void)
 	f.cma_free_bytes = 1ULL << 29;
 	f.free_outside_bytes = 5ULL << 30;
 	f.vm_pin_bytes = 4096;
+	/* All that prove_rlimit_memlock_exceeded() has pinned. */
+	f.mr_process_pages = 100;
+	f.mr_process_count = 1;
 	f.cgroup_memory_current_bytes = 1 << 20;
 	f.cgroup_memory_max_bytes = UINT64_MAX;
 	strcpy(f.exe, "/usr/bin/worker");
