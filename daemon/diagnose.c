@@ -47,7 +47,8 @@ const struct word grade_words[GRADE_MAX] = {
 #define HANGS CAUSE_HANGS
 #define BOTH (CAUSE_FAILS | CAUSE_HANGS)
 const struct cause causes[] = {
-#define DOC(name, title, what, how, confirm) { .id = #name, .title = title, .what = what, .how = how, .confirm = confirm },
+#define DOC(name, heading, happens, told, check) \
+	{ .id = #name, .title = heading, .what = happens, .how = told, .confirm = check },
 #define CAUSE(name, errnos, stages, hangs, title, what, how, confirm) \
 	{ #name, errnos, stages, hangs, title, what, how, confirm, cause_##name },
 #include "causes.def"

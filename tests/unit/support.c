@@ -100,6 +100,37 @@ void fail_upwards(struct incident *in, int err)
 	add_chain(in, WIRE_FN_UVERBS, -err);
 }
 
+static void before_the_memory(struct incident *ret, int err)
+{
+	build_failure(ret, err);
+	ret->end.have &= ~(uint32_t)(WIRE_HAVE_UMEM | WIRE_HAVE_PINNED_VM | WIRE_HAVE_VMAS);
+	ret->end.have |= WIRE_HAVE_CAPS;
+	ret->end.stage = WIRE_STAGE_UVERBS;
+}
+
+void fail_command(struct incident *ret, int err)
+{
+	before_the_memory(ret, err);
+	add_chain(ret, WIRE_FN_UVERBS, -err);
+}
+
+void fail_driver(struct incident *ret, int err)
+{
+	before_the_memory(ret, err);
+	add_chain(ret, WIRE_FN_DRIVER_RXE, -err);
+	add_chain(ret, WIRE_FN_UVERBS, -err);
+}
+
+void held_by(struct incident *in, uint64_t pinned, uint64_t memory_regions, uint64_t io_uring)
+{
+	in->end.pinned_before_pages = in->end.pinned_after_pages = pinned;
+	in->facts.mr_process_pages = memory_regions;
+	in->facts.io_uring_pages = io_uring;
+	in->facts.mr_process_count = 1;
+	in->facts.err[FACT_mr_process_pages] = in->facts.err[FACT_io_uring_pages] = 0;
+	in->facts.err[FACT_mr_process_count] = 0;
+}
+
 void fail_pin(struct incident *in, int err)
 {
 	struct wire_reg_end *e = &in->end;
@@ -314,6 +345,9 @@ struct facts test_facts(void)
 	f.cma_free_bytes = 1ULL << 29;
 	f.free_outside_bytes = 5ULL << 30;
 	f.vm_pin_bytes = 4096;
+	/* All that prove_rlimit_memlock_exceeded() has pinned. */
+	f.mr_process_pages = 100;
+	f.mr_process_count = 1;
 	f.cgroup_memory_current_bytes = 1 << 20;
 	f.cgroup_memory_max_bytes = UINT64_MAX;
 	strcpy(f.limit_set_by, "sshd.service (sshd[812]): its parent systemd[1] has unlimited");

@@ -19,6 +19,23 @@ static const struct proof proofs[] = {
 #undef DOC
 };
 
+static const size_t nproofs = sizeof(proofs) / sizeof(proofs[0]);
+
+/* What would prove these no hook and no fact can tell: their incident makes them likely. */
+static const char *const at_most_likely[] = {
+	"accounting_late_or_leaked", "mtt_pages_limit", "gpu_pin_quota",
+};
+
+static bool can_be_proven(const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(at_most_likely) / sizeof(at_most_likely[0]); i++)
+		if (strcmp(at_most_likely[i], id) == 0)
+			return false;
+	return true;
+}
+
 static void every_cause_is_proven_by_its_incident(void **state)
 {
 	struct identity id = test_identity();
@@ -27,11 +44,11 @@ static void every_cause_is_proven_by_its_incident(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < ncauses; i++) {
+	for (i = 0; i < nproofs; i++) {
 		proofs[i].build(&in);
 		diagnose(&in, &id, &d);
 		assert_string_equal(verdict_cause(&d), proofs[i].id);
-		assert_int_equal(d.confidence, CONFIDENCE_proven);
+		assert_int_equal(d.confidence, can_be_proven(proofs[i].id) ? CONFIDENCE_proven : CONFIDENCE_likely);
 		assert_false(d.conflict);
 		assert_int_equal(d.nalso, 0);
 		assert_true(d.verdict.summary[0]);
@@ -50,19 +67,43 @@ static void the_others_are_ruled_out(void **state)
 	size_t i, k;
 
 	(void)state;
-	for (i = 0; i < ncauses; i++) {
+	for (i = 0; i < nproofs; i++) {
+		if (!can_be_proven(proofs[i].id))
+			continue;
 		proofs[i].build(&in);
 		diagnose(&in, &id, &d);
-		for (k = 0; k < ncauses; k++) {
-			const char *because = ruled_out(&d, causes[k].id);
+		for (k = 0; k < nproofs; k++) {
+			const char *because = ruled_out(&d, proofs[k].id);
 
 			if (k == i)
 				assert_null(because);
 			else if (!because)
-				fail_msg("%s says nothing about %s", proofs[i].id, causes[k].id);
+				fail_msg("%s says nothing about %s", proofs[i].id, proofs[k].id);
 			else
 				assert_true(because[0]);
 		}
+	}
+}
+
+/* No line of a finding is cut off: what is cut off is what makes it true. */
+static void no_line_is_cut(void **state)
+{
+	struct identity id = test_identity();
+	struct diagnosis d;
+	struct incident in;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < nproofs; i++) {
+		proofs[i].build(&in);
+		diagnose(&in, &id, &d);
+		assert_true(strlen(d.verdict.summary) < FINDING_TEXT - 1);
+		for (k = 0; k < d.verdict.nevidence; k++)
+			assert_true(strlen(d.verdict.evidence[k]) < FINDING_TEXT - 1);
+		for (k = 0; k < d.verdict.nremedies; k++)
+			assert_true(strlen(d.verdict.remedies[k]) < FINDING_TEXT - 1);
+		for (k = 0; k < d.nruled_out; k++)
+			assert_true(strlen(d.ruled_out[k].because) < FINDING_TEXT - 1);
 	}
 }
 
@@ -203,6 +244,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_cause_is_proven_by_its_incident),
 		cmocka_unit_test(the_others_are_ruled_out),
+		cmocka_unit_test(no_line_is_cut),
 		cmocka_unit_test(rows_are_complete),
 		cmocka_unit_test(two_proven_become_likely_in_any_order),
 		cmocka_unit_test(proven_wins_over_likely),
