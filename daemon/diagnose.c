@@ -42,12 +42,13 @@ const struct word grade_words[GRADE_MAX] = {
 #define IN(stage) (1u << STAGE_##stage)
 #define ERRNOS(...) ((const int[]){ __VA_ARGS__, 0 })
 #define ANY_ERRNO NULL
+#define ENOTSUPP 524	/* the kernel's own, include/linux/errno.h */
 #define ANY_STAGE 0
 #define FAILS CAUSE_FAILS
 #define HANGS CAUSE_HANGS
 #define BOTH (CAUSE_FAILS | CAUSE_HANGS)
 const struct cause causes[] = {
-#define DOC(name, title, what, how, confirm) { .id = #name, .title = title, .what = what, .how = how, .confirm = confirm },
+#define DOC(name, title, what, how, confirm) { #name, NULL, 0, 0, title, what, how, confirm, NULL },
 #define CAUSE(name, errnos, stages, hangs, title, what, how, confirm) \
 	{ #name, errnos, stages, hangs, title, what, how, confirm, cause_##name },
 #include "causes.def"
