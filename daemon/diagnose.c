@@ -42,6 +42,7 @@ const struct word grade_words[GRADE_MAX] = {
 #define IN(stage) (1u << STAGE_##stage)
 #define ERRNOS(...) ((const int[]){ __VA_ARGS__, 0 })
 #define ANY_ERRNO NULL
+#define ENOTSUPP 524	/* the kernel's own, include/linux/errno.h */
 #define ANY_STAGE 0
 #define FAILS CAUSE_FAILS
 #define HANGS CAUSE_HANGS

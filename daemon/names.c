@@ -52,6 +52,7 @@ static const struct {
 	{ ESTALE, "ESTALE", "the process id was reused" },
 	{ EDQUOT, "EDQUOT", "quota exceeded" },
 	{ ECANCELED, "ECANCELED", "cancelled" },
+	{ 524, "ENOTSUPP", "not supported" },	/* the kernel's own, include/linux/errno.h */
 	{ EHWPOISON, "EHWPOISON", "memory page has a hardware error" },
 };
 
