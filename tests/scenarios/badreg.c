@@ -19,7 +19,7 @@
 #include "json.h"
 
 static const struct bad_family *const families[] = {
-	&bad_limits, &bad_system, &bad_mapping, &bad_arguments, &bad_entries, &bad_user,
+	&bad_limits, &bad_system, &bad_mapping, &bad_arguments, &bad_entries, &bad_user, &bad_vfio,
 };
 
 struct options {
