@@ -201,7 +201,9 @@ static const struct bad bads[] = {
 	BAD("ibv_rereg", "ibv_rereg_mr", run_ibv_rereg, .skip_control = "the provider of rxe has no such call"),
 	BAD("uring_unmapped", "memory with a hole, for io_uring", run_uring_unmapped, .no_device = true),
 	BAD("xdp_unmapped", "memory with a hole, for AF_XDP", run_xdp_unmapped, .no_device = true),
-	BAD("uring_limit", "more than the memlock limit, for io_uring", run_uring_limit, LIMITS(8 * MIB, 32 * MIB), .as_nobody = true, .no_device = true),
-	BAD("xdp_limit", "more than the memlock limit, for AF_XDP", run_xdp_limit, LIMITS(8 * MIB, 32 * MIB), .no_device = true),
+	BAD("uring_limit", "more than the memlock limit, for io_uring", run_uring_limit,
+	    LIMITS(8 * MIB, 32 * MIB), .as_nobody = true, .no_device = true),
+	BAD("xdp_limit", "more than the memlock limit, for AF_XDP", run_xdp_limit,
+	    LIMITS(8 * MIB, 32 * MIB), .no_device = true),
 };
 const struct bad_family bad_entries = { bads, ARRAY_SIZE(bads) };

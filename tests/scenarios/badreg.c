@@ -107,7 +107,10 @@ static void print(const struct play *play, bool expected)
 	json_end_line();
 }
 
-enum { OPT_CASE = 1, OPT_CONTROL, OPT_EXPECT, OPT_LIST, OPT_SIZE, OPT_HOLE, OPT_HOLE_PAGES, OPT_COUNT, OPT_DEVICE, OPT_DIR, OPT_STAY };
+enum {
+	OPT_CASE = 1, OPT_CONTROL, OPT_EXPECT, OPT_LIST, OPT_SIZE, OPT_HOLE, OPT_HOLE_PAGES, OPT_COUNT, OPT_DEVICE,
+	OPT_DIR, OPT_STAY,
+};
 
 static const struct option long_options[] = {
 	{ "case", required_argument, NULL, OPT_CASE },

@@ -5,6 +5,10 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2317  # check and wait_until call functions by name
 
+# The first argument of a suite: with "truth" only what the kernel does is looked at.
+with_pinwhy=yes
+[ "${1-}" != truth ] || { with_pinwhy=no; shift; }
+
 CASES=$OUT/cases
 TABLE=$OUT/causes.tsv
 mkdir -p "$CASES"
