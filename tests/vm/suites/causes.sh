@@ -80,6 +80,32 @@ play() {
 	play_end "$name"
 }
 
+# No errno reaches a caller that is killed. What the driver returned to it is in the kernel's own trace.
+TRACING=/sys/kernel/tracing
+answer_watch() {
+	# shellcheck disable=SC2016  # $retval is the kernel's word
+	echo 'r:truth/answer rxe_reg_user_mr ret=$retval:s64' >>"$TRACING/kprobe_events" &&
+		echo >"$TRACING/trace" && echo 1 >"$TRACING/events/truth/answer/enable"
+}
+answer_was() {
+	grep -o 'ret=.*' "$TRACING/trace"
+	[ "$(grep -o 'ret=.*' "$TRACING/trace" | tail -n 1)" = "ret=$1" ]
+}
+answer_end() {
+	echo 0 >"$TRACING/events/truth/answer/enable"
+	echo '-:truth/answer' >>"$TRACING/kprobe_events"
+}
+
+# Pins of other subsystems need hooks of their own: is there a slot for the one of this case?
+is_hooked() {
+	case $1 in
+	uring_then_rdma) return 0 ;;
+	uring_* | user_uring) slot_states | grep -q uring ;;
+	xdp_* | user_xdp) slot_states | grep -q xdp ;;
+	vfio_*) slot_states | grep -q vfio ;;
+	esac
+}
+
 # A cause that this pinwhy does not have yet: the kernel alone is looked at.
 is_known() { [ "$1" = - ] || [ "$1" = unknown ] || grep -q "^$1\b" /tmp/causes.known; }
 
@@ -94,9 +120,17 @@ play_row() {
 	if [ "$watched" = yes ] && ! is_known "$row_cause"; then
 		skip "report_$row_name" "this pinwhy does not know the cause $row_cause"
 		watched=no
+	elif [ "$watched" = yes ] && ! is_hooked "$row_case"; then
+		skip "report_$row_name" "this pinwhy has no hook where $row_case enters the kernel"
+		watched=no
 	fi
+	[ "$row_ends:$watched" != killed:no ] || check "answer_watch_$row_name" answer_watch
 	# shellcheck disable=SC2086  # several options are several words
 	play "$row_name" "$row_cause" $row_options --expect "$row_ends"
+	if [ "$row_ends:$watched" = killed:no ]; then
+		check "answer_$row_name" answer_was -4
+		answer_end
+	fi
 	if [ "$row_ends" != ok ] && has_control "$row_case" && once /tmp/controls "$row_case"; then
 		# shellcheck disable=SC2086  # several options are several words
 		play "$row_name-control" - $row_options --control
