@@ -173,7 +173,7 @@ play_begin() {
 	"$@" --stay </tmp/play.fifo >"$play_file.json" 2>"$play_file.err" &
 	play_pid=$!
 	exec 3>/tmp/play.fifo
-	wait_until 120 play_told
+	wait_until "${PLAY_LIMIT:-120}" play_told
 }
 play_told() { grep -q as_expected "$play_file.json" || ! kill -0 "$play_pid"; }
 
