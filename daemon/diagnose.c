@@ -158,6 +158,8 @@ static void add_errnos(struct text *t, const int *errnos)
 		text_add(t, "%s%s", between, name_errno(*errnos));
 }
 
+#define IN_UMEM (IN(limits) | IN(umem) | IN(pin) | IN(placement) | IN(sg) | IN(dma_map))
+
 /* What the row alone rules out. False: its function must be asked. */
 static bool out_of_place(const struct cause *c, const struct incident *in, const struct identity *id, struct finding *f)
 {
@@ -173,6 +175,9 @@ static bool out_of_place(const struct cause *c, const struct incident *in, const
 		add_errnos(&t, c->errnos);
 	} else if (c->stages && stage != STAGE_unknown && !(c->stages & 1u << stage)) {
 		text_add(&t, "it ended %s (%s %d)", stage_words[stage].meaning, name_errno(err), err);
+	} else if (c->stages && stage == STAGE_unknown && !(c->stages & ~IN_UMEM) && incident_umem_excluded(in, id)) {
+		text_add(&t, "no memory was refused: %s did not fail, and 0 long-term pins took the slow path",
+			 name_fn(id, WIRE_FN_UMEM));
 	} else {
 		return false;
 	}

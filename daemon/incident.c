@@ -143,6 +143,16 @@ bool incident_entered_driver(const struct incident *in)
 	return false;
 }
 
+bool incident_umem_excluded(const struct incident *in, const struct identity *id)
+{
+	const struct wire_reg_end *e = &in->end;
+
+	return e->api >= WIRE_API_REG_MR && e->api <= WIRE_API_DEVX_UMEM && e->api != WIRE_API_UMEM &&
+	       id->fn_watched[WIRE_FN_UMEM] && id->fn_watched[WIRE_FN_GUP_LONGTERM] && e->gup_calls == 0 &&
+	       e->nchain > 0 && e->nchain < WIRE_CHAIN_MAX && !incident_chain(in, WIRE_FN_UMEM) &&
+	       !incident_chain(in, WIRE_FN_GUP_LONGTERM);
+}
+
 int incident_decisive_errno(const struct incident *in)
 {
 	int pin = incident_errno(in, WIRE_FN_GUP_LONGTERM);

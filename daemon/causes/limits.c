@@ -92,6 +92,12 @@ void cause_mr_object_limit(const struct incident *in, const struct identity *id,
 
 	if (call_is_other(in, API(REG_MR) | API(REG_MR_IOCTL) | API(REG_DMABUF_MR), "it makes no new memory region", ret))
 		return;
+	if (e->nchain && !name_fn_is_driver(e->chain[0].fn) && e->chain[0].fn != name_api_entry(e->api)) {
+		ret->kind = FINDING_RULED_OUT;
+		finding_because(ret, "%s failed first (%s %d), not the driver by itself", name_fn(id, e->chain[0].fn),
+				name_errno(incident_decisive_errno(in)), incident_decisive_errno(in));
+		return;
+	}
 	if (!(e->have & WIRE_HAVE_CAPS) || !e->caps.max_mr || !FACT_KNOWN(&in->facts, mr_device_count) ||
 	    !device_full(in)) {
 		if ((e->have & WIRE_HAVE_CAPS) && e->caps.max_mr && FACT_KNOWN(&in->facts, mr_device_count)) {

@@ -72,7 +72,8 @@ void build_failure(struct incident *ret, int err)
 	e->length = 256 * PAGE;
 	e->iova = RANGE;
 	e->have = WIRE_HAVE_COMMAND | WIRE_HAVE_UMEM | WIRE_HAVE_DEVICE | WIRE_HAVE_PINNED_VM |
-		  WIRE_HAVE_MEMLOCK | WIRE_HAVE_CGROUP | WIRE_HAVE_VMAS;
+		  WIRE_HAVE_MEMLOCK | WIRE_HAVE_CGROUP | WIRE_HAVE_VMAS | WIRE_HAVE_CAPS;
+	e->caps = (struct wire_caps){ .max_mr = 1 << 20, .max_mr_size = UINT64_MAX };
 	e->memlock_soft_bytes = e->memlock_hard_bytes = UINT64_MAX;
 	e->result = -err;
 	e->tgid = 4242;

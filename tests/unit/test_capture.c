@@ -283,7 +283,7 @@ static void damage_is_named_with_its_line(void **state)
 	} cases[] = {
 		{ "\"pinwhy_capture\":1", "\"pinwhy_capture\":2", -EPROTO, 1, "newer" },
 		{ "\"pinwhy_capture\":1", "\"pinwhy_capture\":0", -EPROTO, 1, "older" },
-		{ "\"wire_version\":1", "\"wire_version\":9", -EPROTO, 1, "newer" },
+		{ "\"wire_version\":2", "\"wire_version\":9", -EPROTO, 1, "newer" },
 		{ "\"pinwhy_capture\"", "\"something_else\"", -EBADMSG, 1, "not a capture" },
 		{ "\"page_size\":4096", "\"page_size\":4095", -EBADMSG, 1, "page size" },
 		{ "\"storm_signatures\":16", "\"storm_signatures\":4000000000", -EBADMSG, 1, "settings" },
