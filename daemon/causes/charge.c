@@ -17,13 +17,27 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-static void read_facts(const struct incident *in, struct charge *c)
+/*
+ * What a process holds is listed after the failure; it explains the charge of then only if the charge has
+ * not changed by the time the lists were complete.
+ */
+static bool steady(const struct incident *in, const struct identity *id)
 {
 	const struct facts *f = &in->facts;
+	uint64_t bytes = in->end.pinned_after_pages * id->page_size;
 
-	c->mr_known = FACT_KNOWN(f, mr_process_pages);
+	return FACT_KNOWN(f, vm_pin_bytes) && f->vm_pin_bytes == bytes && FACT_KNOWN(f, vm_pin_later_bytes) &&
+	       f->vm_pin_later_bytes == bytes;
+}
+
+static void read_facts(const struct incident *in, const struct identity *id, struct charge *c)
+{
+	const struct facts *f = &in->facts;
+	bool now = steady(in, id);
+
+	c->mr_known = now && FACT_KNOWN(f, mr_process_pages);
 	c->mr_pages = c->mr_known ? f->mr_process_pages : 0;
-	c->uring_known = FACT_KNOWN(f, io_uring_pages);
+	c->uring_known = now && FACT_KNOWN(f, io_uring_pages);
 	c->uring_pages = c->uring_known ? f->io_uring_pages : 0;
 	c->slack_pages = FACT_KNOWN(f, mr_process_count) ? f->mr_process_count : 0;
 }
@@ -166,7 +180,7 @@ struct charge charge_of(const struct incident *in, const struct identity *id)
 {
 	struct charge c = { .user = in->end.api == WIRE_API_IO_URING || in->end.api == WIRE_API_XDP_UMEM };
 
-	read_facts(in, &c);
+	read_facts(in, id, &c);
 	if (c.user)
 		charge_user(in, id, &c);
 	else

@@ -379,6 +379,7 @@ static void user_of_io_uring(void **state)
 	expect(ID, CONFIDENCE_likely);
 	assert_true(missing_says(&d.verdict, "memlock.by_subsystem"));
 	in.facts.err[FACT_io_uring_pages] = 0;
+	steady_charge(&in);
 	in.facts.io_uring_pages = 44;
 	expect(cause, CONFIDENCE_proven);
 	in.facts.io_uring_pages = 45;
@@ -406,12 +407,30 @@ static void earlier_buffers_of_the_call(void **state)
 	in.end.user_locked_pages = 0;
 	expect(ID, CONFIDENCE_likely);
 	in.facts.err[FACT_io_uring_pages] = 0;
+	steady_charge(&in);
 	in.facts.io_uring_pages = 0;
 	expect(ID, CONFIDENCE_proven);
 	assert_int_equal(d.verdict.detail, DETAIL_one_request_over_limit);
 	assert_true(evidence_says(&d.verdict, "buffer 2 of 2"));
 	in.end.user_locked_pages = 57;
 	expect("locked_vm_per_user_shared", CONFIDENCE_proven);
+}
+
+/* What is listed later explains the charge only as long as it is still the same. */
+static void a_charge_that_changed_meanwhile(void **state)
+{
+	(void)state;
+	prove_accounting_late_or_leaked(&in);
+	expect("accounting_late_or_leaked", CONFIDENCE_likely);
+	in.facts.vm_pin_later_bytes -= PAGE;
+	expect(ID, CONFIDENCE_likely);
+	assert_true(missing_says(&d.verdict, "memlock.by_subsystem"));
+	steady_charge(&in);
+	in.facts.vm_pin_bytes = 0;
+	expect(ID, CONFIDENCE_likely);
+	prove_memlock_consumed_by_other_subsystem(&in);
+	in.facts.err[FACT_vm_pin_later_bytes] = -ESRCH;
+	expect(ID, CONFIDENCE_likely);
 }
 
 static void user_charge_that_was_accepted(void **state)
@@ -491,7 +510,7 @@ int main(void)
 		TEST(one_reading_over), TEST(a_later_stage_was_reached), TEST(errnos),
 		TEST(the_driver_failed_by_itself), TEST(unread_numbers), TEST(unwatched_functions),
 		TEST(hostile_numbers), TEST(shares), TEST(io_uring_makes_the_difference), TEST(pins_over_the_limit),
-		TEST(limit_zero_without_capability), TEST(user_of_io_uring), TEST(earlier_buffers_of_the_call),
+		TEST(limit_zero_without_capability), TEST(user_of_io_uring), TEST(earlier_buffers_of_the_call), TEST(a_charge_that_changed_meanwhile),
 		TEST(user_charge_that_was_accepted), TEST(user_of_af_xdp), TEST(remedies_fit_where_the_limit_was_set),
 	};
 
