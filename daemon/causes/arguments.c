@@ -154,12 +154,13 @@ void cause_access_flags_invalid(const struct incident *in, const struct identity
 	uint32_t against = contradiction(e->access), unknown = unknown_flags(in, id);
 	char flags[CALL_ACCESS_LEN], bad[CALL_ACCESS_LEN];
 
-	if (call_is_other(in, REG | API(REREG_MR), "its access flags are not checked there, or it has none", ret) ||
+	if (call_is_other(in, REG | API(REREG_MR) | API(REG_DMABUF_MR) | API(DM_MR), "it has no access flags", ret) ||
 	    passed_checks(in, id, "the access flags", ret) || !(e->have & WIRE_HAVE_COMMAND) || !has_what(e))
 		return;
 	if (!access_invalid(in, id) || !takes_access(e)) {
-		/* Without the kernel's list, flags of newer kernels may or may not be known. */
-		if (!id->access_known && (e->access & ~(uint32_t)KNOWN_EVERYWHERE))
+		/* Flags of newer kernels may or may not be known; dma-bufs and device memory take fewer. */
+		if ((!id->access_known && (e->access & ~(uint32_t)KNOWN_EVERYWHERE)) ||
+		    !(1u << e->api & (REG | API(REREG_MR))))
 			return;
 		rule_out(ret);
 		finding_because(ret, "the access flags are known and fit each other: %s", call_access(flags, e->access));
@@ -340,13 +341,13 @@ void cause_provider_access_unsupported(const struct incident *in, const struct i
 	finding_summary(ret, "%s does not support the access flags %s", flush ? e->device : e->driver, flags);
 	finding_evidence(ret, "%s = -EOPNOTSUPP, before it came to the memory", name_fn(id, e->chain[0].fn));
 	finding_evidence(ret, "access flags 0x%x, of which not every driver takes %s", e->access, flags);
-	if (flush ? incident_stage_of(in, id) == STAGE_uverbs : e->chain[0].fn == WIRE_FN_DRIVER_RXE) {
+	ret->kind = FINDING_LIKELY;
+	if (flush ? incident_stage_of(in, id) == STAGE_uverbs :
+		    e->chain[0].fn == WIRE_FN_DRIVER_RXE && call_umem_watched(id, ret))
 		prove(in, ret);
-	} else {
-		ret->kind = FINDING_LIKELY;
+	else
 		finding_missing(ret, "provider.reason", "%s may give EOPNOTSUPP for something else as well",
 				e->driver[0] ? e->driver : "the driver");
-	}
 	finding_remedy(ret, "register without %s%s", flags, unusual & HUGETLB ? "; huge pages are used by themselves" : "");
 }
 
@@ -403,9 +404,7 @@ void cause_rereg_unsupported(const struct incident *in, const struct identity *i
 				 (uint64_t)e->address, (uint64_t)e->iova, (uint64_t)e->length);
 	finding_evidence(ret, "%s = -%s, and nothing below it was seen failing", name_fn(id, e->chain[0].fn), name_errno(err));
 	prove(in, ret);
-	if (ret->detail == DETAIL_rereg_refused_by_driver && !id->fn_watched[WIRE_FN_UMEM]) {
+	if (ret->detail == DETAIL_rereg_refused_by_driver && !call_umem_watched(id, ret))
 		ret->kind = FINDING_LIKELY;
-		finding_missing(ret, "chain", "%s is not hooked, so its failure would not have been seen", name_fn(id, WIRE_FN_UMEM));
-	}
 	finding_remedy(ret, "deregister the region and register it anew; the remote side needs the new key then");
 }

@@ -219,6 +219,9 @@ static void flags_of_the_driver(void **state)
 	in.end.chain[0].fn = WIRE_FN_DRIVER_MLX5;
 	likely(cause, DETAIL_zero_based);
 	in.end.chain[0].fn = WIRE_FN_DRIVER_RXE;
+	id.fn_watched[WIRE_FN_UMEM] = false;
+	likely(cause, DETAIL_zero_based);
+	id.fn_watched[WIRE_FN_UMEM] = true;
 	in.end.have |= WIRE_HAVE_UMEM;
 	in.end.stage = WIRE_STAGE_PINNED;
 	unknown(cause, NULL);
