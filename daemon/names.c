@@ -19,6 +19,7 @@ static const struct {
 	{ EINTR, "EINTR", "interrupted by a signal" },
 	{ EIO, "EIO", "input/output error" },
 	{ ENXIO, "ENXIO", "no such device or address" },
+	{ E2BIG, "E2BIG", "too many to read" },
 	{ EBADF, "EBADF", "bad file descriptor" },
 	{ EAGAIN, "EAGAIN", "temporarily unavailable" },
 	{ ENOMEM, "ENOMEM", "out of memory" },
@@ -26,6 +27,7 @@ static const struct {
 	{ EFAULT, "EFAULT", "bad address" },
 	{ EBUSY, "EBUSY", "busy" },
 	{ EEXIST, "EEXIST", "exists already" },
+	{ EXDEV, "EXDEV", "outside what can be seen from here" },
 	{ ENODEV, "ENODEV", "no such device" },
 	{ ENOTDIR, "ENOTDIR", "not a directory" },
 	{ EINVAL, "EINVAL", "invalid argument" },
@@ -50,6 +52,7 @@ static const struct {
 	{ ESTALE, "ESTALE", "the process id was reused" },
 	{ EDQUOT, "EDQUOT", "quota exceeded" },
 	{ ECANCELED, "ECANCELED", "cancelled" },
+	{ 524, "ENOTSUPP", "not supported" },	/* the kernel's own, include/linux/errno.h */
 	{ EHWPOISON, "EHWPOISON", "memory page has a hardware error" },
 };
 

@@ -95,20 +95,32 @@ static bool over_device_length(const struct incident *in)
 	return length_known(in) && in->end.length > in->end.caps.max_mr_size;
 }
 
+/* The number or the function that excludes a full device. False: it is not excluded. */
+static bool not_full(const struct incident *in, const struct identity *id, struct finding *ret)
+{
+	const struct wire_reg_end *e = &in->end;
+	int err = incident_decisive_errno(in);
+
+	if (call_is_other(in, NEW_REGION, "it makes no new memory region", ret))
+		return true;
+	if (e->nchain && !name_fn_is_driver(e->chain[0].fn) && e->chain[0].fn != name_api_entry(e->api))
+		finding_because(ret, "%s failed first (%s %d), not the driver by itself", name_fn(id, e->chain[0].fn),
+				name_errno(err), err);
+	else if (count_known(in) && !device_full(in))
+		finding_because(ret, "%s holds %" PRIu64 " memory regions of %" PRIu64, e->device,
+				in->facts.mr_device_count, (uint64_t)e->caps.max_mr);
+	else
+		return false;
+	ret->kind = FINDING_RULED_OUT;
+	return true;
+}
+
 void cause_mr_object_limit(const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	const struct wire_reg_end *e = &in->end;
 	uint64_t count = in->facts.mr_device_count;
 
-	if (call_is_other(in, NEW_REGION, "it makes no new memory region", ret) || !count_known(in))
-		return;
-	if (!device_full(in)) {
-		ret->kind = FINDING_RULED_OUT;
-		finding_because(ret, "%s holds %" PRIu64 " memory regions of %" PRIu64, e->device, count,
-				(uint64_t)e->caps.max_mr);
-		return;
-	}
-	if (!call_driver_first(in))
+	if (not_full(in, id, ret) || !device_full(in) || !call_driver_first(in))
 		return;
 	ret->detail = DETAIL_device_mr_count;
 	finding_summary(ret, "%s holds %" PRIu64 " memory regions and can hold %" PRIu64, e->device, count,

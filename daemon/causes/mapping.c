@@ -1,64 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the mapping behind the address is, or that there is none. */
+/* What the mapping behind the address is and allows, or that there is none. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
+#include "causes/refusal.h"
 #include "diagnose.h"
 #include "names.h"
 #include "text.h"
 
-/* VM_* bits that have kept their place in every kernel (include/linux/mm.h). */
-#define VM_READ 0x1
-#define VM_WRITE 0x2
-#define VM_EXEC 0x4
-#define VM_SHARED 0x8
-#define VM_PFNMAP 0x400
-#define VM_IO 0x4000
-
-void cause_address_not_mapped(const struct incident *in, const struct identity *id,
-			      struct finding *ret);
-
-static const char *vma_flags(char buf[32], uint64_t flags)
-{
-	struct text t;
-
-	text_init(&t, buf, 32);
-	text_add(&t, "%c%c%c%c%s", flags & VM_READ ? 'r' : '-', flags & VM_WRITE ? 'w' : '-',
-		 flags & VM_EXEC ? 'x' : '-', flags & VM_SHARED ? 's' : 'p',
-		 flags & (VM_IO | VM_PFNMAP) ? " io" : "");
-	return buf;
-}
-
-/* The number that excludes a hole. False: it is not excluded. */
-static bool excluded(const struct incident *in, const struct identity *id, struct finding *f)
-{
-	const struct wire_reg_end *e = &in->end;
-	const struct wire_vma *v = &e->fault_vma;
-	int pin = incident_errno(in, WIRE_FN_GUP_LONGTERM);
-	int err = pin ? pin : (int)-e->result;
-	char flags[32];
-
-	if (err != EFAULT)
-		finding_because(f, "errno %sis %s: unmapped memory gives EFAULT", pin ? "of the pin " : "",
-				name_errno(err));
-	else if (pin && (e->have & WIRE_HAVE_FAULT_VMA) && e->fault_vma_state == WIRE_FAULT_VMA_COVERED &&
-		 v->start <= e->gup_start && e->gup_start < v->end)
-		finding_because(f, "0x%" PRIx64 ", where the pin failed, lies in a mapping: 0x%" PRIx64 "-0x%" PRIx64 " %s",
-				(uint64_t)e->gup_start, (uint64_t)v->start, (uint64_t)v->end,
-				vma_flags(flags, v->flags));
-	else if (pin && e->stage == WIRE_STAGE_PINNED)
-		finding_because(f, "the range was pinned in the end (%" PRIu64 " pages)", incident_pages(in, id));
-	else
-		return false;
-	f->kind = FINDING_RULED_OUT;
-	return true;
-}
+void cause_address_not_mapped(const struct incident *in, const struct identity *id, struct finding *ret);
+void cause_vma_permission_mismatch(const struct incident *in, const struct identity *id, struct finding *ret);
+void cause_vma_pfnmap_io(const struct incident *in, const struct identity *id, struct finding *ret);
+void cause_secretmem(const struct incident *in, const struct identity *id, struct finding *ret);
+void cause_cuda_vmm_or_gpu_memory_by_va(const struct incident *in, const struct identity *id, struct finding *ret);
 
 static void tell_neighbours(const struct incident *in, struct finding *f)
 {
 	const struct wire_reg_end *e = &in->end;
 	const struct wire_vma *below = NULL, *above = NULL;
-	char flags[32];
+	char text[VMA_TEXT];
 	uint32_t i;
 
 	if (!(e->have & WIRE_HAVE_VMAS))
@@ -72,58 +33,227 @@ static void tell_neighbours(const struct incident *in, struct finding *f)
 			above = v;
 	}
 	if (below)
-		finding_evidence(f, "nearest mapping of the range below: 0x%" PRIx64 "-0x%" PRIx64 " %s",
-				 (uint64_t)below->start, (uint64_t)below->end, vma_flags(flags, below->flags));
+		finding_evidence(f, "nearest mapping of the range below: %s", vma_text(text, below));
 	if (above)
-		finding_evidence(f, "nearest mapping of the range above: 0x%" PRIx64 "-0x%" PRIx64 " %s",
-				 (uint64_t)above->start, (uint64_t)above->end, vma_flags(flags, above->flags));
+		finding_evidence(f, "nearest mapping of the range above: %s", vma_text(text, above));
 }
 
-/* A lookup after the failure says "hole" and a VMA seen in the range says otherwise. */
-static bool contradicted(const struct wire_reg_end *e)
-{
-	uint32_t i;
-
-	if (!(e->have & WIRE_HAVE_VMAS))
-		return false;
-	for (i = 0; i < e->nvmas; i++)
-		if (e->vmas[i].start <= e->gup_start && e->gup_start < e->vmas[i].end)
-			return true;
-	return false;
-}
-
-void cause_address_not_mapped(const struct incident *in, const struct identity *id,
-			      struct finding *ret)
+void cause_address_not_mapped(const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	const struct wire_reg_end *e = &in->end;
 	bool later = e->fault_vma_state == WIRE_FAULT_VMA_HOLE_LATER;
-	const uint32_t need = WIRE_HAVE_UMEM | WIRE_HAVE_GUP | WIRE_HAVE_GUP_RESULT |
-			      (later ? 0 : WIRE_HAVE_FAULT_VMA);
+	const struct wire_vma *v = failing_vma(in);
+	char text[VMA_TEXT];
 	int64_t index;
 
-	if (excluded(in, id, ret))
+	if (v) {
+		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in a mapping: %s", (uint64_t)e->gup_start, vma_text(text, v));
+		ret->kind = FINDING_RULED_OUT;
 		return;
-	if ((e->have & need) != need || incident_errno(in, WIRE_FN_GUP_LONGTERM) != EFAULT ||
-	    e->gup_result != -EFAULT || (e->fault_vma_state != WIRE_FAULT_VMA_HOLE && !later) || contradicted(e))
+	}
+	if (!failing_pin(in, id, EFAULT) || (!later && !failing_hole(in)))
 		return;
 	index = incident_index(in, id, e->gup_start);
-	if (index < 0)
-		return;
-	ret->kind = e->result == -EFAULT && !later ? FINDING_PROVEN : FINDING_LIKELY;
 	ret->detail = index == 0 ? DETAIL_hole_at_start : DETAIL_hole_inside;
 	finding_summary(ret, "0x%" PRIx64 ", page %" PRId64 " of %" PRIu64 " of the range, is not mapped in the process",
 			(uint64_t)e->gup_start, index, incident_pages(in, id));
-	finding_evidence(ret, "%s = -EFAULT for the pin that starts at 0x%" PRIx64
-			 ": it returns an error only when its first page failed, so this is the first bad address",
-			 name_fn(id, WIRE_FN_GUP_LONGTERM), (uint64_t)e->gup_start);
+	tell_failing_pin(in, id, ret);
 	finding_evidence(ret, "no mapping covered 0x%" PRIx64 " %s (looked up in the kernel)", (uint64_t)e->gup_start,
 			 later ? "at the end of the call" : "when the pin failed");
 	if (later)
 		finding_missing(ret, "the mapping at the moment of the failure", "the map of the process was locked by another of its threads; a hole found later may have come in between");
 	tell_neighbours(in, ret);
-	if (e->result != -EFAULT)
-		finding_evidence(ret, "not proven: the call ended with %s, not with the EFAULT of the pin",
-				 name_errno((int)-e->result));
+	ret->kind = failing_kind(in, EFAULT, ret);
+	if (later)
+		ret->kind = FINDING_LIKELY;
 	finding_remedy(ret, "look for who unmapped or never mapped the address: compare it with /proc/PID/maps and with the buffer the program meant");
 	finding_remedy(ret, "if it is a GPU address: register it through dma-buf, or load the peer memory module that matches the GPU driver");
+}
+
+/* --- permissions ---------------------------------------------------------------- */
+
+static void tell_permission(const struct incident *in, const struct identity *id, enum refusal is, struct finding *ret)
+{
+	const struct wire_vma *v = failing_vma(in);
+	bool forced = in->end.gup_flags & id->foll_force;
+	char text[VMA_TEXT];
+
+	ret->detail = !(v->flags & (VM_READ | VM_WRITE)) ? DETAIL_no_access :
+		      forced ? DETAIL_shared_readonly : DETAIL_write_to_readonly;
+	finding_summary(ret, "0x%" PRIx64 " was to be pinned for %s, and its mapping does not allow that: %s",
+			(uint64_t)in->end.gup_start, is == REFUSAL_WRITE ? "writing" : "reading", vma_text(text, v));
+	tell_failing_pin(in, id, ret);
+	finding_evidence(ret, "the mapping there, when the pin failed: %s", text);
+	if (is == REFUSAL_WRITE && forced)
+		finding_evidence(ret, "the pin was forced (FOLL_FORCE), which only gives a private, ordinary mapping a copy to write to; this one is %s",
+				 v->flags & VM_HUGETLB ? "of huge pages" : "shared, or of a file opened for reading only");
+	if (!(v->flags & (VM_READ | VM_WRITE)))
+		finding_remedy(ret, "give the range access with mprotect(PROT_READ|PROT_WRITE) before it is registered: it is a reservation (PROT_NONE) or guard pages");
+	else if (forced)
+		finding_remedy(ret, "if the device only reads: this kernel pins read-only registrations for writing as well; map the file MAP_PRIVATE, or copy the data into anonymous memory, or use a kernel from 6.3 on");
+	else
+		finding_remedy(ret, "if the device only reads the buffer: register it without LOCAL_WRITE, REMOTE_WRITE, REMOTE_ATOMIC and MW_BIND");
+	if (is == REFUSAL_WRITE)
+		finding_remedy(ret, "if the device is to write: map it with PROT_WRITE (of a file opened O_RDWR), or mprotect() it");
+}
+
+/* Huge pages were refused by the check only from some point of each stable series on. */
+static bool sure_of_permission(const struct incident *in, const struct identity *id, struct finding *ret)
+{
+	const struct wire_vma *v = failing_vma(in);
+
+	if (!(v->flags & VM_HUGETLB) || !(in->end.gup_flags & id->foll_force) ||
+	    (v->flags & (VM_SHARED | VM_MAYWRITE)) != VM_MAYWRITE)
+		return true;
+	finding_missing(ret, "the kernel's check", "whether this kernel refuses a forced write to private huge pages was not established");
+	return false;
+}
+
+static void tell_key(const struct incident *in, uint32_t key, struct finding *ret)
+{
+	char text[VMA_TEXT];
+
+	ret->kind = FINDING_LIKELY;
+	ret->detail = DETAIL_protection_key;
+	finding_summary(ret, "0x%" PRIx64 " is guarded by protection key %u, which may deny the access", (uint64_t)in->end.gup_start, key);
+	finding_evidence(ret, "the mapping there, when the pin failed: %s, protection key %u", vma_text(text, failing_vma(in)), key);
+	finding_missing(ret, "rights of the protection key", "the thread's PKRU register was not read");
+	finding_remedy(ret, "if the thread gave up the key with pkey_set(): take it back while it registers, or register from a thread that has it");
+}
+
+void cause_vma_permission_mismatch(const struct incident *in, const struct identity *id, struct finding *ret)
+{
+	enum refusal is = refusal_of(in, id);
+	uint32_t key = failing_key(in, id);
+
+	if (is == REFUSAL_NONE && key && failing_pin(in, id, EFAULT)) {
+		tell_key(in, key, ret);
+		return;
+	}
+	if (is != REFUSAL_WRITE && refusal_rules_out(in, id, REFUSAL_READ, ret))
+		return;
+	if ((is != REFUSAL_WRITE && is != REFUSAL_READ) || !failing_pin(in, id, EFAULT))
+		return;
+	tell_permission(in, id, is, ret);
+	ret->kind = failing_kind(in, EFAULT, ret);
+	if (!sure_of_permission(in, id, ret))
+		ret->kind = FINDING_LIKELY;
+}
+
+/* --- memory that cannot be pinned whatever is asked ------------------------------- */
+
+/* Character devices by major number (Documentation/admin-guide/devices.txt). */
+#define MAJOR_NVIDIA 195
+static const struct {
+	uint32_t major;
+	const char *what;
+} majors[] = {
+	{ 1, "/dev/mem and its kin" },
+	{ 10, "a misc device" },
+	{ 29, "a frame buffer" },
+	{ MAJOR_NVIDIA, "an NVIDIA GPU" },
+	{ 226, "a DRM device (GPU)" },
+	{ 231, "InfiniBand verbs: a device's doorbell or queue pages" },
+};
+
+static uint32_t chardev_major(const struct wire_vma *v)
+{
+	return v->what & WIRE_VMA_CHARDEV ? v->dev >> 20 : 0;
+}
+
+static void add_device(struct text *t, const struct wire_vma *v)
+{
+	uint32_t major = chardev_major(v);
+	size_t i;
+
+	if (!(v->what & WIRE_VMA_CHARDEV)) {
+		text_add(t, v->fs[0] ? "a file of %s" : "no character device", v->fs);
+		return;
+	}
+	text_add(t, "character device %u:%u", major, v->dev & 0xfffff);
+	for (i = 0; i < sizeof(majors) / sizeof(majors[0]); i++)
+		if (majors[i].major == major)
+			text_add(t, ", %s", majors[i].what);
+}
+
+void cause_vma_pfnmap_io(const struct incident *in, const struct identity *id, struct finding *ret)
+{
+	const struct wire_vma *v = failing_vma(in);
+	char text[VMA_TEXT], device[128];
+	struct text t;
+
+	if (refusal_rules_out(in, id, REFUSAL_DEVICE, ret))
+		return;
+	if (!v || refusal_of(in, id) != REFUSAL_DEVICE || !failing_pin(in, id, EFAULT))
+		return;
+	text_init(&t, device, sizeof(device));
+	add_device(&t, v);
+	ret->detail = v->flags & VM_PFNMAP ? DETAIL_bare_page_frames : DETAIL_io_memory;
+	finding_summary(ret, "0x%" PRIx64 " is a driver's mapping of device memory (%s): it has no pages that could be pinned", (uint64_t)in->end.gup_start, device);
+	tell_failing_pin(in, id, ret);
+	finding_evidence(ret, "the mapping there, when the pin failed: %s, flags 0x%" PRIx64 ":%s%s", vma_text(text, v), (uint64_t)v->flags,
+			 v->flags & VM_IO ? " VM_IO" : "", v->flags & VM_PFNMAP ? " VM_PFNMAP" : "");
+	finding_evidence(ret, "it maps %s", device);
+	ret->kind = failing_kind(in, EFAULT, ret);
+	finding_remedy(ret, "if the driver can export this memory as a dma-buf: register that with ibv_reg_dmabuf_mr() in place of the address");
+	if (chardev_major(v) == MAJOR_NVIDIA)
+		finding_remedy(ret, "if it is GPU memory: export it with cuMemGetHandleForAddressRange(CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD), or load the nvidia-peermem that matches the driver");
+	else
+		finding_remedy(ret, "if the program meant ordinary memory: look the address up in /proc/PID/maps, and register a copy in anonymous memory");
+}
+
+void cause_secretmem(const struct incident *in, const struct identity *id, struct finding *ret)
+{
+	char text[VMA_TEXT];
+
+	if (refusal_rules_out(in, id, REFUSAL_SECRET, ret))
+		return;
+	if (refusal_of(in, id) != REFUSAL_SECRET || !failing_pin(in, id, EFAULT))
+		return;
+	ret->detail = DETAIL_secret_memory;
+	finding_summary(ret, "0x%" PRIx64 " is memory of memfd_secret(), which no kernel code may pin", (uint64_t)in->end.gup_start);
+	tell_failing_pin(in, id, ret);
+	finding_evidence(ret, "the mapping there, when the pin failed: %s, filesystem magic 0x%" PRIx64, vma_text(text, failing_vma(in)),
+			 (uint64_t)failing_vma(in)->fs_magic);
+	ret->kind = failing_kind(in, EFAULT, ret);
+	finding_remedy(ret, "register other memory: keep secrets in memfd_secret() and copy what the device is to see into anonymous memory");
+}
+
+/* --- CUDA ------------------------------------------------------------------------- */
+
+void cause_cuda_vmm_or_gpu_memory_by_va(const struct incident *in, const struct identity *id, struct finding *ret)
+{
+	const struct wire_vma *v = failing_vma(in);
+	bool cuda = FACT_KNOWN(&in->facts, libraries) && strstr(in->facts.libraries, "libcuda.so");
+	bool device, reserved;
+	char text[VMA_TEXT];
+
+	if (!v) {
+		if (failing_hole(in))
+			refusal_rules_out(in, id, REFUSAL_DEVICE, ret);
+		return;
+	}
+	device = chardev_major(v) == MAJOR_NVIDIA;
+	reserved = !(v->flags & (VM_READ | VM_WRITE | VM_EXEC));
+	vma_text(text, v);
+	if (!device && !reserved) {
+		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in %s: neither the NVIDIA driver's device (major %u) nor a reservation without access",
+				(uint64_t)in->end.gup_start, text, MAJOR_NVIDIA);
+		ret->kind = FINDING_RULED_OUT;
+		return;
+	}
+	if (!failing_pin(in, id, EFAULT) || (!device && !cuda))
+		return;
+	ret->kind = FINDING_LIKELY;
+	ret->detail = device ? DETAIL_gpu_mapping : DETAIL_gpu_reservation;
+	finding_summary(ret, "0x%" PRIx64 " looks like GPU memory registered by its address: %s", (uint64_t)in->end.gup_start,
+			device ? "the NVIDIA driver maps it" : "address space without access, in a process that uses CUDA");
+	tell_failing_pin(in, id, ret);
+	finding_evidence(ret, "the mapping there, when the pin failed: %s", text);
+	if (device)
+		finding_evidence(ret, "it maps character device %u:%u, an NVIDIA GPU", v->dev >> 20, v->dev & 0xfffff);
+	finding_missing(ret, "owner of the address", "only the GPU driver knows what CUDA has allocated there");
+	finding_remedy(ret, "if it is GPU memory: export it with cuMemGetHandleForAddressRange(CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) and call ibv_reg_dmabuf_mr()");
+	finding_remedy(ret, "if it was allocated with cuMemCreate()/cuMemMap(): allocate it with gpuDirectRDMACapable set, or the export is refused as well");
+	finding_remedy(ret, "if the stack registers by address (older NCCL, UCX): load the nvidia-peermem that matches driver and RDMA stack (lsmod, dmesg)");
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "causes/placement.h"
 #include "diagnose.h"
 #include "names.h"
 #include "text.h"
@@ -12,19 +13,6 @@
 
 void cause_longterm_migrate_blocked_by_ref(const struct incident *in, const struct identity *id,
 					   struct finding *ret);
-
-/* What the folios that stayed have in common. Folios in places that pins accept are not counted. */
-struct stay {
-	uint32_t known;		/* place and counts are known */
-	uint32_t blocked;	/* have surplus references */
-	uint32_t by_grade[GRADE_MAX];
-	uint32_t places;	/* WIRE_FOLIO_* places of the blocked ones, or of all when none is */
-	int64_t extra_max;
-	bool anon;
-	const struct wire_folio *first;	/* the one to name: blocked and fit for proof, else blocked */
-	bool first_clean;
-	bool hugetlb_only;	/* of those without surplus */
-};
 
 /*
  * Folios for which a surplus reference is by itself a reason not to move. Other page cache, KSM,
@@ -50,6 +38,8 @@ static void add_blocked(struct stay *s, const struct wire_folio *f, const struct
 	s->places |= f->flags & REFUSED_PLACES;
 	s->by_grade[folio_grade(refs)]++;
 	s->anon |= !!(f->flags & WIRE_FOLIO_ANON);
+	s->one_pin += folio_grade(refs) == GRADE_pin_evident_owner_unseen && (refs->counted || refs->pins == 1);
+	s->one_mlocked += refs->extra == 1 && refs->pins == 0 && f->flags & WIRE_FOLIO_MLOCKED;
 	if (refs->extra > s->extra_max)
 		s->extra_max = refs->extra;
 	if (!s->first || (!s->first_clean && clean(f))) {
@@ -58,9 +48,9 @@ static void add_blocked(struct stay *s, const struct wire_folio *f, const struct
 	}
 }
 
-static void look(const struct incident *in, struct stay *s)
+void stay_look(const struct incident *in, struct stay *s)
 {
-	const uint32_t need = WIRE_HAVE_PLACEMENT | WIRE_HAVE_COUNTS;
+	const uint32_t need = WIRE_HAVE_PLACEMENT | WIRE_HAVE_COUNTS, huge_cma = WIRE_FOLIO_HUGETLB | WIRE_FOLIO_CMA;
 	uint32_t i;
 
 	memset(s, 0, sizeof(*s));
@@ -72,6 +62,9 @@ static void look(const struct incident *in, struct stay *s)
 		if ((f->have & need) != need || !refs.known || !(f->flags & REFUSED_PLACES))
 			continue;
 		s->known++;
+		s->huge_in_cma += (f->flags & huge_cma) == huge_cma;
+		if (!s->any)
+			s->any = f;
 		if (refs.extra > 0) {
 			add_blocked(s, f, &refs);
 			continue;
@@ -82,8 +75,7 @@ static void look(const struct incident *in, struct stay *s)
 	}
 }
 
-/* Was a page to move to refused? That stops migration whatever the references are. */
-static bool no_target(const struct incident *in)
+bool stay_no_target(const struct incident *in)
 {
 	const struct wire_chain *migrate = incident_chain(in, WIRE_FN_MIGRATE);
 
@@ -97,24 +89,14 @@ static bool excluded(const struct incident *in, const struct identity *id, const
 {
 	const struct wire_reg_end *e = &in->end;
 	int pin = incident_errno(in, WIRE_FN_GUP_LONGTERM);
-	int err = pin ? pin : (int)-e->result;
 
-	if (err != ENOMEM)
-		finding_because(f, "errno %sis %s: a page that cannot be moved gives ENOMEM",
-				pin ? "of the pin " : "", name_errno(err));
-	else if (!pin && id->fn_watched[WIRE_FN_GUP_LONGTERM] && e->nchain < WIRE_CHAIN_MAX &&
-		 !incident_pin_unseen(in))
-		finding_because(f, "no long-term pin failed (%u slow-path call%s)", e->gup_calls,
-				e->gup_calls == 1 ? "" : "s");
-	else if (pin && e->stage == WIRE_STAGE_PINNED)
-		finding_because(f, "the range was pinned in the end (%" PRIu64 " pages)", incident_pages(in, id));
-	else if (pin && (e->have & WIRE_HAVE_GUP_RESULT) && e->gup_result >= 0)
+	if (pin && (e->have & WIRE_HAVE_GUP_RESULT) && e->gup_result >= 0)
 		finding_because(f, "the last slow-path pin succeeded (%" PRId64 " pages)",
 				(int64_t)e->gup_result);
 	else if (pin && id->fn_watched[WIRE_FN_MIGRATE] && id->putback_watched && e->passes == 0 &&
-		 e->folios_seen == 0 && !incident_chain(in, WIRE_FN_MIGRATE) && !no_target(in))
+		 e->folios_seen == 0 && !incident_chain(in, WIRE_FN_MIGRATE) && !stay_no_target(in))
 		finding_because(f, "no migration was tried for this pin (0 migrations)");
-	else if (s->known > 0 && s->blocked == 0 && s->known == e->folios_seen && no_target(in))
+	else if (s->known > 0 && s->blocked == 0 && s->known == e->folios_seen && stay_no_target(in))
 		finding_because(f, "0 of %u folios that stayed had a surplus reference; no page to move to was found (%u refused)",
 				s->known, e->no_target);
 	else if (s->known > 0 && s->blocked == 0 && s->known == e->folios_seen && s->hugetlb_only)
@@ -125,7 +107,7 @@ static bool excluded(const struct incident *in, const struct identity *id, const
 	return true;
 }
 
-static const char *place_name(char buf[FINDING_TEXT], const struct wire_folio *f)
+const char *place_name(char buf[FINDING_TEXT], const struct wire_folio *f)
 {
 	struct text t;
 
@@ -141,7 +123,7 @@ static const char *place_name(char buf[FINDING_TEXT], const struct wire_folio *f
 	return buf;
 }
 
-static const char *page_name(char buf[FINDING_TEXT], const struct wire_folio *f)
+const char *page_name(char buf[FINDING_TEXT], const struct wire_folio *f)
 {
 	struct text t;
 
@@ -158,7 +140,7 @@ static const char *page_name(char buf[FINDING_TEXT], const struct wire_folio *f)
 	return buf;
 }
 
-static enum detail detail_of(uint32_t places)
+enum detail place_detail(uint32_t places)
 {
 	switch (places) {
 	case WIRE_FOLIO_CMA:
@@ -250,9 +232,9 @@ static void tell_holder_remedies(const struct stay *s, const struct identity *id
 		finding_remedy(ret, "if the holder is NVIDIA's driver on arm64: no release read so far (to 595.45.04) pins long-term there; only the order of the pins or the place of the memory can help");
 }
 
-static void tell_place_remedies(const struct stay *s, struct finding *ret)
+void tell_place_remedies(const struct stay *s, struct finding *ret)
 {
-	const struct wire_folio *f = s->first;
+	const struct wire_folio *f = s->first ? s->first : s->any;
 	bool named = f && (f->have & WIRE_HAVE_AREA) && f->area[0];
 
 	if ((s->places & WIRE_FOLIO_CMA) && named && strncmp(f->area, "hugetlb", 7) == 0)
@@ -277,7 +259,7 @@ static bool tell_doubts(const struct incident *in, const struct identity *id, co
 
 	if (s->blocked && !s->first_clean)
 		finding_evidence(ret, "not proven: the folio is of a kind (file page cache, swap cache, KSM, writeback) whose own code can refuse to move as well");
-	if (no_target(in))
+	if (stay_no_target(in))
 		finding_evidence(ret, "not proven: a page to move to was refused too (%u times), which fails the migration by itself",
 				 e->no_target);
 	else if (!id->target_watched)
@@ -293,7 +275,7 @@ static bool tell_doubts(const struct incident *in, const struct identity *id, co
 	return ret->nevidence + ret->nmissing == before;
 }
 
-static void tell_migration(const struct incident *in, const struct identity *id, struct finding *ret)
+void tell_migration(const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	const struct wire_reg_end *e = &in->end;
 	const struct wire_chain *m = incident_chain(in, WIRE_FN_MIGRATE);
@@ -316,7 +298,7 @@ static void tell_blocked(const struct incident *in, const struct identity *id, c
 	char page[FINDING_TEXT], place[FINDING_TEXT];
 	const struct wire_folio *f = s->first;
 
-	ret->detail = detail_of(s->places);
+	ret->detail = place_detail(s->places);
 	ret->grade = grade_of(s);
 	page_name(page, f);
 	place_name(place, f);
@@ -358,7 +340,7 @@ void cause_longterm_migrate_blocked_by_ref(const struct incident *in, const stru
 	bool sure;
 	struct stay s;
 
-	look(in, &s);
+	stay_look(in, &s);
 	if (excluded(in, id, &s, ret))
 		return;
 	/* More folios than this attempt left: they belong to another one. */
@@ -366,7 +348,7 @@ void cause_longterm_migrate_blocked_by_ref(const struct incident *in, const stru
 	    s.known > in->end.folios_seen)
 		return;
 	/* Without surplus it takes a watch on everything else to point at a reference at all. */
-	if (s.blocked == 0 && (s.hugetlb_only || s.known != in->end.folios_seen || no_target(in) ||
+	if (s.blocked == 0 && (s.hugetlb_only || s.known != in->end.folios_seen || stay_no_target(in) ||
 			       !id->target_watched))
 		return;
 	if (s.blocked)

@@ -44,6 +44,13 @@ void held_by(struct incident *in, uint64_t pinned, uint64_t memory_regions, uint
 void add_chain(struct incident *in, enum wire_fn fn, int64_t result);
 /* A small anonymous folio in a CMA pageblock with `extra` surplus references. */
 struct wire_folio *add_folio(struct incident *in, uint64_t index, int64_t extra);
+/* A pin that failed in a mapping of the whole range with these VM_* flags. */
+struct wire_vma *fail_in_mapping(struct incident *in, int err, uint64_t flags);
+/* Makes it a mapping of a file of `pages` pages. */
+void map_file(struct wire_vma *v, const char *fs, uint64_t pages);
+/* A pin that stopped since the OOM killer chose the process for `constraint` (enum oom_constraint). */
+void choose_victim(struct incident *in, uint32_t constraint);
+void know_libraries(struct incident *in, const char *libraries);
 /* The span of that registration, in flight. */
 struct wire_span build_span(uint64_t id);
 

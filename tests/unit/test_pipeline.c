@@ -161,7 +161,7 @@ static void stuck(void **state)
 	assert_string_equal(jstr(r, "registration.verified"), "its kernel stack");
 	assert_string_equal(jstr(r, "process.comm"), "worker");
 	assert_string_equal(jstr(r, "process.cgroup"), "/slurm/job_1");
-	assert_string_equal(jstr(r, "verdict.cause"), "unknown");
+	assert_string_equal(jstr(r, "verdict.cause"), "userfault_stall");
 	assert_null(jget(r, "registration.errno"));
 	assert_null(strstr(bench.lines[0], "ffff8880"));
 	/* Once per span. */

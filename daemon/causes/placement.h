@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The folios that would not move for a long-term pin: what the causes of placement ask of them. */
+#ifndef PINWHY_CAUSES_PLACEMENT_H
+#define PINWHY_CAUSES_PLACEMENT_H
+
+#include "diagnose.h"
+
+/* What the folios that stayed have in common. Folios in places that pins accept are not counted. */
+struct stay {
+	uint32_t known;		/* place and counts are known */
+	uint32_t blocked;	/* have surplus references */
+	uint32_t by_grade[GRADE_MAX];
+	uint32_t one_pin;	/* blocked: by what counts like a single pin and nothing else */
+	uint32_t one_mlocked;	/* blocked: by a single plain reference, and mlocked */
+	uint32_t huge_in_cma;	/* hugetlb folios in CMA */
+	uint32_t places;	/* WIRE_FOLIO_* places of the blocked ones, or of all when none is */
+	int64_t extra_max;
+	bool anon;
+	const struct wire_folio *any;	/* the first that is known */
+	const struct wire_folio *first;	/* the one to name: blocked and fit for proof, else blocked */
+	bool first_clean;
+	bool hugetlb_only;	/* of those without surplus */
+};
+void stay_look(const struct incident *in, struct stay *s);
+
+/* Was a page to move to refused? That stops migration whatever the references are. */
+bool stay_no_target(const struct incident *in);
+
+/* "a MIGRATE_CMA pageblock of area \"x\"", "page 37 (0x..., pfn 0x..., node 0)". */
+const char *place_name(char buf[FINDING_TEXT], const struct wire_folio *f);
+const char *page_name(char buf[FINDING_TEXT], const struct wire_folio *f);
+enum detail place_detail(uint32_t places);
+void tell_migration(const struct incident *in, const struct identity *id, struct finding *ret);
+void tell_place_remedies(const struct stay *s, struct finding *ret);
+
+#endif

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The kernel's check of a mapping before it is pinned, done again on what was read of it. */
+#include "causes/refusal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "names.h"
+#include "text.h"
+
+#define SECRETMEM_MAGIC 0x5345434d	/* include/uapi/linux/magic.h */
+#define KEY_SHIFT 32			/* x86: VM_PKEY_BIT0 */
+#define KEY_MASK 0xf
+
+const struct wire_vma *failing_vma(const struct incident *in)
+{
+	const struct wire_reg_end *e = &in->end;
+	const uint32_t need = WIRE_HAVE_FAULT_VMA | WIRE_HAVE_GUP;
+	const struct wire_vma *v = &e->fault_vma;
+
+	if ((e->have & need) != need || e->fault_vma_state != WIRE_FAULT_VMA_COVERED ||
+	    e->gup_start < v->start || e->gup_start >= v->end)
+		return NULL;
+	return v;
+}
+
+bool failing_hole(const struct incident *in)
+{
+	const struct wire_reg_end *e = &in->end;
+	uint32_t i;
+
+	if (!(e->have & WIRE_HAVE_FAULT_VMA) || e->fault_vma_state != WIRE_FAULT_VMA_HOLE)
+		return false;
+	for (i = 0; e->have & WIRE_HAVE_VMAS && i < e->nvmas; i++)
+		if (e->vmas[i].start <= e->gup_start && e->gup_start < e->vmas[i].end)
+			return false;
+	return true;
+}
+
+bool failing_pin(const struct incident *in, const struct identity *id, int err)
+{
+	const struct wire_reg_end *e = &in->end;
+	const uint32_t need = WIRE_HAVE_GUP | WIRE_HAVE_GUP_RESULT;
+
+	return (e->have & need) == need && incident_errno(in, WIRE_FN_GUP_LONGTERM) == err &&
+	       e->gup_result == -err && incident_index(in, id, e->gup_start) >= 0;
+}
+
+uint32_t failing_key(const struct incident *in, const struct identity *id)
+{
+	const struct wire_vma *v = failing_vma(in);
+
+	return v && strcmp(id->machine, "x86_64") == 0 ? v->flags >> KEY_SHIFT & KEY_MASK : 0;
+}
+
+/* How the mapping was to be pinned. */
+struct check {
+	const struct wire_vma *v;
+	bool write, force, longterm, pin, file_pins_checked;
+};
+
+static bool stops_at_device(const struct check *c)
+{
+	return c->v->flags & (VM_IO | VM_PFNMAP);
+}
+
+static bool stops_at_fsdax(const struct check *c)
+{
+	/* Device DAX is a character device, and may be pinned. */
+	return c->longterm && (c->v->what & WIRE_VMA_DAX) && !(c->v->what & WIRE_VMA_CHARDEV);
+}
+
+static bool stops_at_secret(const struct check *c)
+{
+	return c->v->fs_magic == SECRETMEM_MAGIC;
+}
+
+static bool stops_at_file(const struct check *c)
+{
+	const uint64_t both = VM_SHARED | VM_WRITE;
+
+	return c->file_pins_checked && c->write && c->pin && c->longterm && (c->v->flags & both) == both &&
+	       (c->v->what & WIRE_VMA_DIRTY_TRACKED);
+}
+
+static bool stops_at_write(const struct check *c)
+{
+	if (!c->write || c->v->flags & VM_WRITE)
+		return false;
+	/* Forced, a private mapping gets a copy of its own; huge pages cannot be forced. */
+	return !c->force || c->v->flags & VM_HUGETLB || (c->v->flags & (VM_SHARED | VM_MAYWRITE)) != VM_MAYWRITE;
+}
+
+static bool stops_at_read(const struct check *c)
+{
+	return !c->write && !(c->v->flags & VM_READ) && !(c->force && c->v->flags & VM_MAYREAD);
+}
+
+static const struct {
+	enum refusal refusal;
+	bool (*stops)(const struct check *c);
+	const char *at;
+} checks[] = {
+	{ REFUSAL_DEVICE, stops_at_device, "device memory (VM_IO or VM_PFNMAP)" },
+	{ REFUSAL_FSDAX, stops_at_fsdax, "a file on a DAX filesystem, which gives EOPNOTSUPP" },
+	{ REFUSAL_SECRET, stops_at_secret, "secret memory (memfd_secret)" },
+	{ REFUSAL_FILE, stops_at_file, "a shared writable mapping of a file whose writes are tracked" },
+	{ REFUSAL_WRITE, stops_at_write, "missing write permission" },
+	{ REFUSAL_READ, stops_at_read, "missing read permission" },
+};
+#define CHECKS (sizeof(checks) / sizeof(checks[0]))
+
+/* The row the check stops at, CHECKS = it passes. */
+static size_t stopping_row(const struct incident *in, const struct identity *id, const struct wire_vma *v)
+{
+	const uint32_t flags = in->end.gup_flags;
+	const struct check c = {
+		.v = v, .write = flags & id->foll_write, .force = flags & id->foll_force,
+		.longterm = flags & id->foll_longterm, .pin = flags & id->foll_pin,
+		.file_pins_checked = id->file_pins_checked,
+	};
+	size_t i = 0;
+
+	while (i < CHECKS && !checks[i].stops(&c))
+		i++;
+	return i;
+}
+
+enum refusal refusal_of(const struct incident *in, const struct identity *id)
+{
+	const struct wire_vma *v = failing_vma(in);
+	size_t row;
+
+	if (!v || !id->foll_write || !id->foll_force || !id->foll_longterm || !id->foll_pin)
+		return REFUSAL_UNKNOWN;
+	row = stopping_row(in, id, v);
+	return row < CHECKS ? checks[row].refusal : REFUSAL_NONE;
+}
+
+bool refusal_rules_out(const struct incident *in, const struct identity *id, enum refusal mine, struct finding *f)
+{
+	enum refusal is = refusal_of(in, id);
+	const char *at = "nothing: the page fault behind it failed";
+	char vma[VMA_TEXT];
+	size_t i;
+
+	if (failing_hole(in)) {
+		finding_because(f, "no mapping covered 0x%" PRIx64 ", where the pin failed", (uint64_t)in->end.gup_start);
+		f->kind = FINDING_RULED_OUT;
+		return true;
+	}
+	if (is == REFUSAL_UNKNOWN || is == mine)
+		return false;
+	for (i = 0; i < CHECKS; i++)
+		if (checks[i].refusal == is)
+			at = checks[i].at;
+	finding_because(f, "0x%" PRIx64 ", where the pin failed, lies in %s; the kernel's check of it stops at %s",
+			(uint64_t)in->end.gup_start, vma_text(vma, failing_vma(in)), at);
+	f->kind = FINDING_RULED_OUT;
+	return true;
+}
+
+enum finding_kind failing_kind(const struct incident *in, int err, struct finding *f)
+{
+	if (in->end.result == -err)
+		return FINDING_PROVEN;
+	finding_evidence(f, "not proven: the call ended with %s, not with the %s of the pin",
+			 name_errno((int)-in->end.result), name_errno(err));
+	return FINDING_LIKELY;
+}
+
+static void add_flag(void *ctx, const char *name)
+{
+	text_item(ctx, name);
+}
+
+void tell_failing_pin(const struct incident *in, const struct identity *id, struct finding *f)
+{
+	const struct wire_reg_end *e = &in->end;
+	char flags[160];
+	struct text t;
+
+	text_init(&t, flags, sizeof(flags));
+	name_gup_flags(id, e->gup_flags, add_flag, &t);
+	finding_evidence(f, "%s = -%s for the pin that starts at 0x%" PRIx64 " (%s): it returns an error only when its first page failed, so this is the first bad address",
+			 name_fn(id, WIRE_FN_GUP_LONGTERM), name_errno((int)-e->gup_result), (uint64_t)e->gup_start, flags);
+}
+
+const char *vma_text(char buf[VMA_TEXT], const struct wire_vma *v)
+{
+	struct text t;
+
+	text_init(&t, buf, VMA_TEXT);
+	text_add(&t, "0x%" PRIx64 "-0x%" PRIx64 " %c%c%c%c%s", (uint64_t)v->start, (uint64_t)v->end,
+		 v->flags & VM_READ ? 'r' : '-', v->flags & VM_WRITE ? 'w' : '-', v->flags & VM_EXEC ? 'x' : '-',
+		 v->flags & VM_SHARED ? 's' : 'p', v->flags & (VM_IO | VM_PFNMAP) ? " io" : "");
+	if (v->fs[0])
+		text_add(&t, " %.*s", (int)sizeof(v->fs), v->fs);
+	return buf;
+}
