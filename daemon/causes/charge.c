@@ -176,13 +176,40 @@ static void charge_user(const struct incident *in, const struct identity *id, st
 		charge_area(in, c);
 }
 
+/*
+ * VFIO charges as it pins, so the count read at the end is of before the call. Its ENOMEM has other
+ * reasons too (the IOMMU's tables), so the numbers alone never exclude them.
+ */
+static void charge_locked(const struct incident *in, const struct identity *id, struct charge *c)
+{
+	const struct wire_reg_end *e = &in->end;
+
+	if (!(e->have & WIRE_HAVE_MEMLOCK) || !(e->have & WIRE_HAVE_ARGS) || e->memlock_soft_bytes == UINT64_MAX)
+		return;
+	c->asked_pages = e->length / id->page_size;
+	c->held_pages = c->held_after_pages = e->locked_vm_pages;
+	c->limit_pages = e->memlock_soft_bytes / id->page_size;
+	c->over_before = c->over_after = add(c->asked_pages, c->held_pages) > c->limit_pages;
+	if (c->over_before && !e->ipc_lock && incident_errno(in, WIRE_FN_VFIO_MAP) == ENOMEM)
+		c->kind = c->asked_pages > c->limit_pages ? CHARGE_ALONE : CHARGE_SUM;
+}
+
+static enum charge_to charged_to(uint32_t api)
+{
+	if (api == WIRE_API_IO_URING || api == WIRE_API_XDP_UMEM)
+		return CHARGE_TO_USER;
+	return api == WIRE_API_VFIO_MAP ? CHARGE_TO_LOCKED : CHARGE_TO_PROCESS;
+}
+
 struct charge charge_of(const struct incident *in, const struct identity *id)
 {
-	struct charge c = { .user = in->end.api == WIRE_API_IO_URING || in->end.api == WIRE_API_XDP_UMEM };
+	struct charge c = { .to = charged_to(in->end.api) };
 
 	read_facts(in, id, &c);
-	if (c.user)
+	if (c.to == CHARGE_TO_USER)
 		charge_user(in, id, &c);
+	else if (c.to == CHARGE_TO_LOCKED)
+		charge_locked(in, id, &c);
 	else
 		charge_process(in, id, &c);
 	return c;
@@ -202,6 +229,6 @@ void charge_because(const struct charge *c, struct finding *ret)
 
 	ret->kind = FINDING_RULED_OUT;
 	finding_because(ret, "%s: %" PRIu64 " pages asked, %" PRIu64 " charged to the %s, limit %" PRIu64
-			" pages", why[c->kind], c->asked_pages, c->held_pages, c->user ? "user" : "process",
+			" pages", why[c->kind], c->asked_pages, c->held_pages, c->to == CHARGE_TO_USER ? "user" : "process",
 			c->limit_pages);
 }

@@ -470,6 +470,27 @@ static void user_of_af_xdp(void **state)
 	expect_ruled_out("over the limit it gives ENOBUFS");
 }
 
+/* VFIO counts against VmLck, and its ENOMEM has other reasons. */
+static void vfio_mapping(void **state)
+{
+	(void)state;
+	prove_vfio_dma_entry_limit(&in);
+	in.end.chain[0].result = in.end.result = -ENOMEM;
+	in.end.memlock_soft_bytes = 300 * PAGE;
+	in.end.locked_vm_pages = 45;
+	expect(ID, CONFIDENCE_likely);
+	assert_int_equal(d.verdict.detail, DETAIL_sum_over_limit);
+	in.end.locked_vm_pages = 44;
+	expect_ruled_out("256 pages asked + 44 locked, within the limit");
+	in.end.memlock_soft_bytes = 255 * PAGE;
+	expect(ID, CONFIDENCE_likely);
+	assert_int_equal(d.verdict.detail, DETAIL_one_request_over_limit);
+	in.end.locked_vm_pages = UINT64_MAX;
+	expect(ID, CONFIDENCE_likely);
+	in.end.ipc_lock = 1;
+	expect("unknown", CONFIDENCE_unknown);
+}
+
 static void remedies_fit_where_the_limit_was_set(void **state)
 {
 	static const struct {
@@ -510,8 +531,10 @@ int main(void)
 		TEST(one_reading_over), TEST(a_later_stage_was_reached), TEST(errnos),
 		TEST(the_driver_failed_by_itself), TEST(unread_numbers), TEST(unwatched_functions),
 		TEST(hostile_numbers), TEST(shares), TEST(io_uring_makes_the_difference), TEST(pins_over_the_limit),
-		TEST(limit_zero_without_capability), TEST(user_of_io_uring), TEST(earlier_buffers_of_the_call), TEST(a_charge_that_changed_meanwhile),
-		TEST(user_charge_that_was_accepted), TEST(user_of_af_xdp), TEST(remedies_fit_where_the_limit_was_set),
+		TEST(limit_zero_without_capability), TEST(user_of_io_uring), TEST(earlier_buffers_of_the_call),
+		TEST(a_charge_that_changed_meanwhile),
+		TEST(user_charge_that_was_accepted), TEST(user_of_af_xdp), TEST(vfio_mapping),
+		TEST(remedies_fit_where_the_limit_was_set),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
