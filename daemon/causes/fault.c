@@ -149,9 +149,11 @@ static void userfault_hang(const struct incident *in, struct finding *ret)
 {
 	const char *waits = in->sighting.waits_in;
 
-	if (strcmp(waits, "handle_userfault") != 0) {
-		if (!waits[0])
-			return;
+	const struct wire_reg_end *e = &in->end;
+
+	if (!waits[0])
+		return;
+	if (!incident_waits_in(in, "handle_userfault")) {
 		finding_because(ret, "the thread waits in %s, not in handle_userfault", waits);
 		ret->kind = FINDING_RULED_OUT;
 		return;
@@ -159,7 +161,7 @@ static void userfault_hang(const struct incident *in, struct finding *ret)
 	ret->kind = FINDING_PROVEN;
 	ret->detail = DETAIL_handler_awaited;
 	finding_summary(ret, "the registration waits for a userfaultfd handler to supply a page, for %" PRIu64 " s so far",
-			(uint64_t)((in->end.hdr.time_ns - in->end.start_ns) / 1000000000));
+			e->hdr.time_ns > e->start_ns ? (uint64_t)(e->hdr.time_ns - e->start_ns) / 1000000000 : 0);
 	finding_evidence(ret, "the thread waits in %s (%s)", waits, in->sighting.verified);
 	tell_uffd_remedies(ret);
 }

@@ -51,7 +51,9 @@ uint32_t failing_key(const struct incident *in, const struct identity *id)
 {
 	const struct wire_vma *v = failing_vma(in);
 
-	return v && strcmp(id->machine, "x86_64") == 0 ? v->flags >> KEY_SHIFT & KEY_MASK : 0;
+	if (!v || strcmp(id->machine, "x86_64") != 0 || incident_chain(in, WIRE_FN_HUGETLB_ALLOC))
+		return 0;
+	return v->flags >> KEY_SHIFT & KEY_MASK;
 }
 
 /* How the mapping was to be pinned. */
