@@ -61,12 +61,12 @@ void cause_hugetlb_pool_or_cgroup_empty(const struct incident *in, const struct 
 {
 	const struct wire_vma *v = failing_vma(in);
 	bool refused = incident_errno(in, WIRE_FN_HUGETLB_ALLOC) == ENOSPC;
-	uint64_t bytes = v && v->flags & VM_HUGETLB ? incident_hugetlb_bytes(in) : 0;
+	uint64_t bytes = incident_hugetlb_bytes(in);
 	char text[VMA_TEXT], size[TEXT_BYTES_LEN];
 
 	if (refusal_rules_out(in, id, REFUSAL_NONE, ret))
 		return;
-	if (v && !bytes)
+	if (v && !(v->flags & VM_HUGETLB))
 		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in no huge pages: %s", (uint64_t)in->end.gup_start, vma_text(text, v));
 	else if (v && !refused && id->fn_watched[WIRE_FN_HUGETLB_ALLOC] && in->end.nchain < WIRE_CHAIN_MAX)
 		finding_because(ret, "0 huge pages were refused (%s did not fail)", name_fn(id, WIRE_FN_HUGETLB_ALLOC));
