@@ -54,6 +54,7 @@ static __always_inline int gup_longterm_enter(__u64 start, __u64 nr_pages, __u32
 	s->in_longterm = 1;
 	s->passes = 0;
 	s->no_target = 0;
+	s->collects = 0;
 	s->folios_seen = 0;
 	s->folios_sent = 0;
 	s->folios_dropped = 0;
@@ -189,6 +190,34 @@ int BPF_PROG(migrate_target__fexit)
 	/* The typed return pointer may not be used in arithmetic; as a number it may. */
 	bpf_get_func_ret(ctx, &folio);
 	return migrate_target(folio);
+}
+
+/*
+ * slot collect: collect_longterm_unpinnable_folios (mm/gup.c; 6.12 and 7.3, inlined in 6.1).
+ * Why: a folio that cannot be isolated makes the pin go round here without an end, and nothing
+ * else fires. Rate: one per round of the slow path.
+ */
+static __always_inline int collect(void)
+{
+	struct wire_span *s = span_in_longterm();
+
+	if (s) {
+		s->collects++;
+		s->last_ns = bpf_ktime_get_ns();
+	}
+	return 0;
+}
+
+SEC("?kprobe/collect_longterm_unpinnable_folios")
+int collect__kprobe(struct pt_regs *ctx)
+{
+	return collect();
+}
+
+SEC("?fentry/collect_longterm_unpinnable_folios")
+int BPF_PROG(collect__fentry)
+{
+	return collect();
 }
 
 /* May this VMA map the folio? Anonymous folios by their anon_vma, others by their file. */

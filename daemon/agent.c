@@ -138,6 +138,9 @@ static int start_helper(struct agent *a)
 	int err;
 
 	a->enrich = enrich_system("");
+	/* The rest is for the way there and back: an answer that is late is lost as a whole. */
+	a->enrich.budget_ns = a->config->facts_deadline_ms * NS_PER_MS * 3 / 4;
+	a->enrich.nvml = a->config->facts_bar1 ? NVML_LIBRARY : NULL;
 	err = helper_start(&a->helper, &agent_helper_ops, a, a->config->facts_deadline_ms * NS_PER_MS);
 	if (!err)
 		err = helper_attach(a->helper, a->loop);
@@ -174,6 +177,7 @@ static int start_loader(struct agent *a)
 		.modes = a->config->hooks,
 		.ring_bytes = (uint32_t)a->config->ring_bytes,
 		.avoid = a->config->avoid,
+		.driver_function = a->config->driver_function,
 	};
 	const char *why = "";
 	int err = loader_open(&a->loader, a->kf, &opts, &why);
@@ -215,6 +219,8 @@ static int start_pipeline(struct agent *a)
 		.storm_window_ns = c->storm_window_s * NS_PER_S,
 		.storm_burst = (uint32_t)c->storm_burst,
 		.storm_signatures = (uint32_t)c->storm_signatures,
+		.storm_cgroup_reports = (uint32_t)c->storm_cgroup_reports,
+		.storm_cgroups = (uint32_t)c->storm_cgroups,
 	};
 	err = pipeline_new(&a->tap.pipeline, &a->identity, &a->settings, &agent_pipeline_ops, a);
 	if (err)

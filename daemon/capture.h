@@ -53,7 +53,9 @@ int capture_replay(FILE *in, void (*emit)(void *ctx, const struct report *report
 
 #define CAPTURE_VERSION 1
 #define CAPTURE_LINE_MAX 65536
-/* Bound of the table that a capture may ask for. */
+/* Bounds of the tables that a capture may ask for. */
 #define CAPTURE_SIGNATURES_MAX 65536
+#define CAPTURE_CGROUPS_MAX 4096
+#define CAPTURE_CGROUPS_BEFORE 64	/* of one that does not say */
 
 #endif

@@ -251,6 +251,24 @@ static bool get_identity(struct json_object *o, struct identity *id)
 	       get_bool(o, "target_watched", &id->target_watched);
 }
 
+/*
+ * What was recorded before there were budgets had none: with one, its replay would lack reports
+ * that the recording daemon wrote.
+ */
+static bool get_cgroup_settings(struct json_object *o, struct pipeline_settings *st)
+{
+	struct json_object *v;
+
+	st->storm_cgroup_reports = UINT32_MAX;
+	st->storm_cgroups = CAPTURE_CGROUPS_BEFORE;
+	if (json_object_object_get_ex(o, "storm_cgroup_reports", &v) &&
+	    !get_u32(o, "storm_cgroup_reports", &st->storm_cgroup_reports))
+		return false;
+	if (json_object_object_get_ex(o, "storm_cgroups", &v) && !get_u32(o, "storm_cgroups", &st->storm_cgroups))
+		return false;
+	return st->storm_cgroups <= CAPTURE_CGROUPS_MAX;
+}
+
 static bool get_settings(struct json_object *o, struct pipeline_settings *st)
 {
 	return json_object_is_type(o, json_type_object) &&
@@ -258,7 +276,8 @@ static bool get_settings(struct json_object *o, struct pipeline_settings *st)
 	       get_u64(o, "storm_window_ns", &st->storm_window_ns) &&
 	       get_u32(o, "storm_burst", &st->storm_burst) &&
 	       get_u32(o, "storm_signatures", &st->storm_signatures) &&
-	       st->storm_signatures <= CAPTURE_SIGNATURES_MAX;
+	       st->storm_signatures <= CAPTURE_SIGNATURES_MAX &&
+	       get_cgroup_settings(o, st);
 }
 
 /* --- records -------------------------------------------------------------------- */

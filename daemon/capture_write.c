@@ -107,6 +107,8 @@ static int put_header(struct capture *c, const struct identity *id, const struct
 	jb_uint(&b, settings, "storm_window_ns", st->storm_window_ns);
 	jb_uint(&b, settings, "storm_burst", st->storm_burst);
 	jb_uint(&b, settings, "storm_signatures", st->storm_signatures);
+	jb_uint(&b, settings, "storm_cgroup_reports", st->storm_cgroup_reports);
+	jb_uint(&b, settings, "storm_cgroups", st->storm_cgroups);
 	jb_put(&b, header, "settings", settings);
 	text = b.failed ? NULL : json_object_to_json_string_ext(header, JSON_C_TO_STRING_PLAIN);
 	errno = ENOMEM;

@@ -47,6 +47,15 @@ static const char *check_words(const char *text, uint64_t number)
 	       "is not a list of words, or of hook:word, with commas between them" : NULL;
 }
 
+static const char *check_function(const char *text, uint64_t number)
+{
+	(void)number;
+	if (strlen(text) > 60)
+		return "is too long for a kernel function";
+	return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")] ?
+	       "is not the name of a kernel function" : NULL;
+}
+
 static const char *check_ring_bytes(const char *text, uint64_t number)
 {
 	(void)text;

@@ -48,7 +48,8 @@ const struct word grade_words[GRADE_MAX] = {
 #define HANGS CAUSE_HANGS
 #define BOTH (CAUSE_FAILS | CAUSE_HANGS)
 const struct cause causes[] = {
-#define DOC(name, title, what, how, confirm) { #name, NULL, 0, 0, title, what, how, confirm, NULL },
+#define DOC(name, heading, happens, told, check) \
+	{ .id = #name, .title = heading, .what = happens, .how = told, .confirm = check },
 #define CAUSE(name, errnos, stages, hangs, title, what, how, confirm) \
 	{ #name, errnos, stages, hangs, title, what, how, confirm, cause_##name },
 #include "causes.def"
@@ -153,9 +154,11 @@ static void add_ruled_out(struct diagnosis *d, const struct cause *c, const stru
 
 static void add_errnos(struct text *t, const int *errnos)
 {
-	for (; *errnos; errnos++)
-		text_item(t, name_errno(*errnos));
+	for (const char *between = ""; *errnos; errnos++, between = ", ")
+		text_add(t, "%s%s", between, name_errno(*errnos));
 }
+
+#define IN_UMEM (IN(limits) | IN(umem) | IN(pin) | IN(placement) | IN(sg) | IN(dma_map))
 
 /* What the row alone rules out. False: its function must be asked. */
 static bool out_of_place(const struct cause *c, const struct incident *in, const struct identity *id, struct finding *f)
@@ -172,6 +175,9 @@ static bool out_of_place(const struct cause *c, const struct incident *in, const
 		add_errnos(&t, c->errnos);
 	} else if (c->stages && stage != STAGE_unknown && !(c->stages & 1u << stage)) {
 		text_add(&t, "it ended %s (%s %d)", stage_words[stage].meaning, name_errno(err), err);
+	} else if (c->stages && stage == STAGE_unknown && !(c->stages & ~IN_UMEM) && incident_umem_excluded(in, id)) {
+		text_add(&t, "no memory was refused: %s did not fail, and 0 long-term pins took the slow path",
+			 name_fn(id, WIRE_FN_UMEM));
 	} else {
 		return false;
 	}

@@ -52,6 +52,8 @@ struct pipeline_settings {
 	uint64_t storm_window_ns;	/* repeats of one failure within it are folded */
 	uint32_t storm_burst;		/* reports written in full per window and signature */
 	uint32_t storm_signatures;	/* table size */
+	uint32_t storm_cgroup_reports;	/* reports written in full per window and cgroup */
+	uint32_t storm_cgroups;		/* table size */
 };
 
 /* How a thread was found to be still inside its registration. */

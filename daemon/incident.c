@@ -15,7 +15,7 @@ bool incident_has_range(const struct incident *in)
 
 	if (e->have & WIRE_HAVE_UMEM)
 		return true;
-	return (e->have & WIRE_HAVE_COMMAND) && (e->address || e->length);
+	return (e->have & (WIRE_HAVE_COMMAND | WIRE_HAVE_ARGS)) && (e->address || e->length);
 }
 
 bool incident_pin_unseen(const struct incident *in)
@@ -149,6 +149,16 @@ bool incident_waits_in(const struct incident *in, const char *function)
 	const char *waits = in->sighting.waits_in;
 
 	return strncmp(waits, function, n) == 0 && (waits[n] == '\0' || waits[n] == '.');
+}
+
+bool incident_umem_excluded(const struct incident *in, const struct identity *id)
+{
+	const struct wire_reg_end *e = &in->end;
+
+	return e->api >= WIRE_API_REG_MR && e->api <= WIRE_API_DEVX_UMEM && e->api != WIRE_API_UMEM &&
+	       id->fn_watched[WIRE_FN_UMEM] && id->fn_watched[WIRE_FN_GUP_LONGTERM] && e->gup_calls == 0 &&
+	       e->nchain > 0 && e->nchain < WIRE_CHAIN_MAX && !incident_chain(in, WIRE_FN_UMEM) &&
+	       !incident_chain(in, WIRE_FN_GUP_LONGTERM);
 }
 
 int incident_decisive_errno(const struct incident *in)

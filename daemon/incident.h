@@ -53,6 +53,8 @@ uint64_t incident_hugetlb_bytes(const struct incident *in);
 enum stage incident_stage_of(const struct incident *in, const struct identity *id);
 /* Its word. */
 const char *incident_stage(const struct incident *in, const struct identity *id);
+/* A command of verbs that did not fail in memory's pinning: neither the umem function nor a pin failed. */
+bool incident_umem_excluded(const struct incident *in, const struct identity *id);
 /* The errno that decided: of the pin when one failed, else of the first function that did. Positive; 0 = none. */
 int incident_decisive_errno(const struct incident *in);
 /* Of one still in flight: is this the kernel function its thread waits in, whatever the compiler added to its name? */

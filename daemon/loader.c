@@ -65,9 +65,20 @@ static int open_object(const struct object_row *row, struct bpf_object **ret_obj
 	return err;
 }
 
+/* The kernel symbol that is there when `v` can be attached: of a tracepoint, the function that calls its probes. */
+static const char *symbol_of(const struct variant *v, char buf[SYMBOL_LEN])
+{
+	const char *event = strrchr(v->target, '/');
+
+	snprintf(buf, SYMBOL_LEN, "%s%s", v->kind == ATTACH_TRACEPOINT ? "__traceiter_" : "",
+		 event ? event + 1 : v->target);
+	return buf;
+}
+
 /* Which programs an object holds, without loading it. */
 static int survey(struct loader *l, enum object_id o)
 {
+	char name[SYMBOL_LEN];
 	struct bpf_program *prog;
 	struct bpf_object *obj;
 	int err = open_object(&object_rows[o], &obj);
@@ -81,8 +92,10 @@ static int survey(struct loader *l, enum object_id o)
 		if (i < 0 || l->slots[i].nvariants == VARIANTS_MAX)
 			continue; /* the contract test refuses such an object */
 		l->slots[i].variants[l->slots[i].nvariants++] = v;
-		if (v.kind != ATTACH_TRACEPOINT)
-			kfacts_watch(l->kf, v.target);
+		if (i == SLOT_ID_driver_reg_mr_exit)
+			snprintf(l->slots[i].variants[l->slots[i].nvariants - 1].target, sizeof(v.target), "%s",
+				 l->driver_function);
+		kfacts_watch(l->kf, symbol_of(&l->slots[i].variants[l->slots[i].nvariants - 1], name));
 	}
 	bpf_object__close(obj);
 	return 0;
@@ -176,6 +189,8 @@ int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct load
 		memcpy(l->modes, opts->modes, sizeof(l->modes));
 	if (opts->avoid)
 		snprintf(l->avoid, sizeof(l->avoid), ",%.250s,", opts->avoid);
+	if (opts->driver_function)
+		snprintf(l->driver_function, sizeof(l->driver_function), "%s", opts->driver_function);
 	libbpf_set_print(libbpf_print);
 	for (int o = 0; o < NOBJECTS; o++) {
 		err = survey(l, (enum object_id)o);
@@ -219,6 +234,7 @@ static bool feasible(struct loader *l, int i, const struct variant *v)
 {
 	struct slot *s = &l->slots[i];
 	const char *module = "";
+	char symbol[SYMBOL_LEN];
 	enum answer there;
 
 	if (v->refused) {
@@ -229,18 +245,20 @@ static bool feasible(struct loader *l, int i, const struct variant *v)
 		snprintf(s->reason, sizeof(s->reason), "%s is to be avoided by configuration", v->how);
 		return false;
 	}
-	if (v->kind != ATTACH_TRACEPOINT) {
-		there = kfacts_symbol(l->kf, v->target, &module);
-		if (there == ANSWER_NO) {
-			snprintf(s->reason, sizeof(s->reason), "no function %s: its module is not loaded, or this "
-				 "kernel does without", v->target);
-			return false;
-		}
-		/* A FUNC in BTF alone proves nothing: pahole also lists functions kept under another name. */
-		if (v->kind == ATTACH_TRAMPOLINE && (*module || !kfacts_btf_func(l->kf, v->target))) {
-			snprintf(s->reason, sizeof(s->reason), "%s: vmlinux BTF does not describe %s", v->how, v->target);
-			return false;
-		}
+	if (!v->target[0]) {
+		snprintf(s->reason, sizeof(s->reason), "[attach] driver_function names none");
+		return false;
+	}
+	there = kfacts_symbol(l->kf, symbol_of(v, symbol), &module);
+	if (there == ANSWER_NO) {
+		snprintf(s->reason, sizeof(s->reason), "no %s %s: its module is not loaded, or this kernel does without",
+			 v->kind == ATTACH_TRACEPOINT ? "tracepoint" : "function", v->target);
+		return false;
+	}
+	/* A FUNC in BTF alone proves nothing: pahole also lists functions kept under another name. */
+	if (v->kind == ATTACH_TRAMPOLINE && (*module || !kfacts_btf_func(l->kf, v->target))) {
+		snprintf(s->reason, sizeof(s->reason), "%s: vmlinux BTF does not describe %s", v->how, v->target);
+		return false;
 	}
 	snprintf(s->module, sizeof(s->module), "%s", module);
 	return true;

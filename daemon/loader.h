@@ -49,6 +49,7 @@ struct loader_opts {
 	const enum hook_mode *modes;	/* one per row of slots.def; NULL = all auto */
 	uint32_t ring_bytes;		/* power of two, multiple of the page size */
 	const char *avoid;		/* variants not to use, [slot:]how with commas, or NULL */
+	const char *driver_function;	/* reg_user_mr of a driver that functions.def lacks, or NULL */
 };
 
 /*

@@ -6,6 +6,8 @@
 #include "loader.h"
 #include "slots.h"
 
+#define SYMBOL_LEN 80
+
 struct bpf_link;
 struct bpf_object;
 
@@ -35,6 +37,7 @@ struct loader {
 	struct slot slots[NSLOTS];
 	enum hook_mode modes[NSLOTS];
 	char avoid[256];
+	char driver_function[64];	/* [attach] driver_function, "" = none */
 	struct wire_span *spans;
 	const struct wire_counters *counters;	/* mapped, one per possible CPU */
 	uint32_t ncpus;

@@ -12,6 +12,10 @@ bpf_\name\()_end:
 	object maps
 	object modules
 	object placement
+	object limits
+	object dma
+	object provider
+	object subsystems
 	object registration
 
 	.section .note.GNU-stack, "", %progbits

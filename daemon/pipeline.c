@@ -149,22 +149,22 @@ static int deliver(struct pipeline *p, struct json_object *json, const char *kin
 	return report.line ? 0 : -ENOMEM;
 }
 
-static void send_summary(struct pipeline *p, const struct storm_window *w)
+static void send_summary(struct pipeline *p, const struct storm_summary *summary)
 {
+	const struct storm_window *w = &summary->window;
 	struct json_object *json;
 	char id[REPORT_ID_LEN];
 	int r;
 
-	if (w->suppressed == 0)
-		return;
 	report_make_id(id, &p->identity, KIND_SUMMARY, w->last_real_ns, 0, w->signature.tgid, ++p->sequence);
-	r = report_build_summary(w, id, &p->identity, known_loss(p), &json);
+	r = report_build_summary(summary, id, &p->identity, known_loss(p), &json);
 	if (r == 0)
 		r = deliver(p, json, KIND_SUMMARY, id,
 			    w->signature.cause ? w->signature.cause->id : "unknown",
 			    w->signature.confidence);
 	p->stats.summaries += r == 0;
 	p->stats.summaries_failed += r != 0;
+	*(r == 0 ? &p->stats.suppressed_told : &p->stats.suppressed_untold) += w->suppressed;
 }
 
 static uint64_t *outcome(struct pipeline *p, const char *kind)
@@ -301,18 +301,22 @@ static void give_id(struct pipeline *p, struct pending *pending)
  */
 static bool admit(struct pipeline *p, struct pending *pending)
 {
-	struct storm_window evicted;
+	const struct incident *in = &pending->in;
+	struct storm_failure failure = {
+		.in = in, .diagnosis = &p->diagnosis, .stage = incident_stage(in, &p->identity),
+		.report_id = pending->report_id, .real_ns = report_real_ns(in->seen, in->end.hdr.time_ns),
+	};
+	struct storm_summary summary;
 	bool whole;
 
 	/* What was told as stuck is told to its end. */
-	if (pending->in.end.was_reported || pending->first_report_id[0])
+	if (in->end.was_reported || pending->first_report_id[0])
 		return true;
 	facts_unknown(&pending->in.facts, -ETIMEDOUT);
-	diagnose(&pending->in, &p->identity, &p->diagnosis);
-	whole = storm_admit(p->storm, &pending->in, &p->diagnosis, pending->report_id,
-			    report_real_ns(pending->in.seen, pending->in.end.hdr.time_ns), &evicted);
-	if (evicted.count)
-		send_summary(p, &evicted);
+	diagnose(in, &p->identity, &p->diagnosis);
+	while (storm_give_way(p->storm, &failure, &summary))
+		send_summary(p, &summary);
+	whole = storm_admit(p->storm, &failure);
 	p->stats.suppressed += !whole;
 	return whole;
 }
@@ -427,15 +431,15 @@ static struct pending *overdue(struct pipeline *p, uint64_t now_mono_ns)
 
 void pipeline_tick(struct pipeline *p, struct clock_pair now)
 {
-	struct storm_window window;
+	struct storm_summary summary;
 	struct pending *held;
 
 	while ((held = overdue(p, now.mono_ns))) {
 		p->stats.facts_late++;
 		release(p, held);
 	}
-	while (storm_take_ended(p->storm, now.mono_ns, &window))
-		send_summary(p, &window);
+	while (storm_take_ended(p->storm, now.mono_ns, &summary))
+		send_summary(p, &summary);
 }
 
 uint64_t pipeline_next(const struct pipeline *p)
@@ -451,7 +455,7 @@ uint64_t pipeline_next(const struct pipeline *p)
 
 void pipeline_finish(struct pipeline *p, struct clock_pair now)
 {
-	struct storm_window window;
+	struct storm_summary summary;
 	struct pending *held;
 
 	(void)now;
@@ -461,16 +465,21 @@ void pipeline_finish(struct pipeline *p, struct clock_pair now)
 		release(p, held);
 	}
 	join_finish(p->join);
-	while (storm_take(p->storm, &window))
-		send_summary(p, &window);
+	while (storm_take_ended(p->storm, UINT64_MAX, &summary))
+		send_summary(p, &summary);
 }
 
 void pipeline_stats(const struct pipeline *p, struct pipeline_stats *ret_stats)
 {
 	struct join_stats join;
+	struct storm_counts storm;
 
 	join_stats(p->join, &join);
+	storm_counts(p->storm, &storm);
 	*ret_stats = p->stats;
+	ret_stats->suppressed_open = storm.open;
+	ret_stats->suppressed_other_kinds = storm.other_kinds;
+	ret_stats->storm_evicted = storm.evicted;
 	ret_stats->folios_joined = join.joined;
 	ret_stats->folios_superseded = join.superseded;
 	ret_stats->folios_excess = join.excess;
@@ -498,5 +507,7 @@ const char *pipeline_ledger(const struct pipeline_stats *s)
 	if (s->incidents != s->incidents_held + s->reported + s->suppressed + s->stuck_reported +
 	    s->stuck_ended + s->reports_failed)
 		return "incidents = held + reported + suppressed + stuck_reported + stuck_ended + reports_failed";
+	if (s->suppressed != s->suppressed_told + s->suppressed_untold + s->suppressed_open)
+		return "suppressed = told + untold + open";
 	return NULL;
 }

@@ -59,7 +59,13 @@ struct pipeline_stats {
 	uint64_t facts_late;		/* deadline passed, or asking failed */
 	uint64_t facts_unclaimed;	/* answers nobody waited for any more */
 	uint64_t reported;		/* failures that got a report of their own */
+	/* suppressed = told + untold + open */
 	uint64_t suppressed;		/* failures folded into a storm summary */
+	uint64_t suppressed_told;	/* by a summary that was written */
+	uint64_t suppressed_untold;	/* by one that could not be built */
+	uint64_t suppressed_open;	/* in windows that have not ended */
+	uint64_t suppressed_other_kinds;	/* of all: kinds for which their cgroup had no report left */
+	uint64_t storm_evicted;		/* windows summed up before their end: the tables were full */
 	uint64_t stuck_reported;	/* registration_stuck reports */
 	uint64_t stuck_ended;		/* registration_completed reports: stuck, but ended well */
 	uint64_t summaries;		/* storm_summary reports */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "container.h"
 #include "jbuild.h"
 #include "names.h"
 
@@ -220,6 +221,12 @@ int report_build(const struct report_input *r, struct json_object **ret_json)
 		section_pin(&s);
 		section_migration(&s);
 		section_pages(&s);
+		section_mapping(&s);
+		section_arguments(&s);
+		section_dmabuf(&s);
+		section_device(&s);
+		section_provider(&s);
+		section_fate(&s);
 		put_first_pin(&s);
 		section_memlock(&s);
 		section_facts(&s);
@@ -235,70 +242,140 @@ int report_build(const struct report_input *r, struct json_object **ret_json)
 	return finish(&b, s.report, ret_json);
 }
 
-static void put_summary_process(struct jbuild *b, struct json_object *report, const struct storm_window *w)
+/* Of further kinds: the first of them. */
+static void put_summary_process(struct section *s, const struct storm_summary *summary)
 {
-	struct json_object *process = jb_object(b);
+	const struct storm_window *w = &summary->window;
+	struct json_object *process = jb_object(s->b);
+	char path[WIRE_CGROUP_LEN + 8], container[65], pod[40];
+	struct text t;
 
-	jb_uint(b, process, "pid", w->signature.tgid);
+	jb_uint(s->b, process, "pid", w->signature.tgid);
 	if (w->comm[0])
-		jb_string(b, process, "comm", w->comm);
-	jb_put(b, report, "process", process);
+		jb_string(s->b, process, "comm", w->comm);
+	if (summary->have_cgroup) {
+		text_init(&t, path, sizeof(path));
+		cgroup_path(summary->cgroup, sizeof(summary->cgroup), &t);
+		cgroup_container(path, container);
+		cgroup_pod(path, pod);
+		jb_string(s->b, process, "cgroup", path);
+		if (container[0])
+			jb_string(s->b, process, "container_id", container);
+		if (pod[0])
+			jb_string(s->b, process, "pod_uid", pod);
+	} else {
+		section_missing(s, "process.cgroup", "it could not be read in the kernel at the failure");
+	}
+	jb_put(s->b, s->report, "process", process);
 }
 
-static void put_summary_registration(struct jbuild *b, struct json_object *report,
-				     const struct storm_window *w)
+static void put_summary_registration(struct section *s, const struct storm_window *w)
 {
-	struct json_object *registration = jb_object(b);
+	struct json_object *registration = jb_object(s->b);
 
-	jb_string(b, registration, "api", name_api(w->signature.api));
+	jb_string(s->b, registration, "api", name_api(w->signature.api));
 	if (w->signature.device[0])
-		jb_string(b, registration, "device", w->signature.device);
+		jb_string(s->b, registration, "device", w->signature.device);
 	if (w->driver[0])
-		jb_string(b, registration, "driver", w->driver);
-	jb_int(b, registration, "errno", -w->signature.result);
-	jb_string(b, registration, "errno_name", name_errno(-w->signature.result));
-	jb_put(b, report, "registration", registration);
+		jb_string(s->b, registration, "driver", w->driver);
+	if (w->signature.result) {
+		jb_int(s->b, registration, "errno", -w->signature.result);
+		jb_string(s->b, registration, "errno_name", name_errno(-w->signature.result));
+	}
+	if (w->signature.stage)
+		jb_string(s->b, registration, "stage", w->signature.stage);
+	jb_put(s->b, s->report, "registration", registration);
 }
 
-static void put_summary_verdict(struct jbuild *b, struct json_object *report, const struct storm_window *w)
+static void put_summary_evidence(struct jbuild *b, struct json_object *verdict, const struct storm_summary *summary)
 {
-	struct json_object *verdict = jb_object(b), *evidence = jb_array(b);
+	struct json_object *evidence = jb_array(b);
+	const struct storm_window *w = &summary->window;
+	uint64_t rest = w->count;
+	char line[FINDING_TEXT];
+	uint32_t i;
+
+	for (i = 0; i < summary->ntallies; i++) {
+		const struct storm_tally *t = &summary->tallies[i];
+
+		snprintf(line, sizeof(line), "%" PRIu64 " of cause %s: %s at stage %s", t->count,
+			 cause_name(t->cause), name_errno(-t->result), t->stage);
+		jb_append_string(b, evidence, line);
+		rest -= t->count;
+	}
+	if (summary->ntallies && rest) {
+		snprintf(line, sizeof(line), "%" PRIu64 " of others still", rest);
+		jb_append_string(b, evidence, line);
+	}
+	snprintf(line, sizeof(line), "report %s tells the first one%s in full", w->first_report_id,
+		 summary->other_kinds ? " of this cgroup" : "");
+	jb_append_string(b, evidence, line);
+	jb_put(b, verdict, "evidence", evidence);
+}
+
+static void put_summary_verdict(struct jbuild *b, struct json_object *report, const struct storm_summary *summary)
+{
+	const struct storm_window *w = &summary->window;
+	struct json_object *verdict = jb_object(b);
 	char line[FINDING_TEXT];
 
 	jb_string(b, verdict, "cause", cause_name(w->signature.cause));
 	jb_string(b, verdict, "confidence", confidence_words[w->signature.confidence].word);
-	snprintf(line, sizeof(line), "%" PRIu64 " failures of one kind; %" PRIu64 " of them are not reported in full",
-		 w->count, w->suppressed);
+	if (summary->other_kinds)
+		snprintf(line, sizeof(line), "%" PRIu64 " failures of further kinds in one cgroup; none of them is reported in full, since %u reports had been written for this cgroup",
+			 w->count, summary->budget);
+	else
+		snprintf(line, sizeof(line), "%" PRIu64 " failures of one kind; %" PRIu64 " of them are not reported in full",
+			 w->count, w->suppressed);
 	jb_string(b, verdict, "summary", line);
-	snprintf(line, sizeof(line), "report %s tells the first one in full", w->first_report_id);
-	jb_append_string(b, evidence, line);
-	jb_put(b, verdict, "evidence", evidence);
+	put_summary_evidence(b, verdict, summary);
 	jb_put(b, verdict, "remedies", jb_array(b));
 	jb_put(b, report, "verdict", verdict);
 }
 
-int report_build_summary(const struct storm_window *w, const char *id, const struct identity *identity,
+static void put_summary_related(struct jbuild *b, struct json_object *report, const struct storm_summary *summary)
+{
+	const struct storm_window *w = &summary->window;
+	struct json_object *related = jb_object(b), *kinds, *kind;
+	char buf[TEXT_TIME_LEN];
+	uint32_t i;
+
+	jb_string(b, related, "first_report_id", w->first_report_id);
+	jb_uint(b, related, "count", w->count);
+	jb_string(b, related, "first", text_time(buf, w->first_real_ns));
+	jb_string(b, related, "last", text_time(buf, w->last_real_ns));
+	jb_uint(b, related, "suppressed", w->suppressed);
+	if (summary->other_kinds) {
+		kinds = jb_array(b);
+		for (i = 0; i < summary->ntallies; i++) {
+			kind = jb_object(b);
+			jb_string(b, kind, "cause", cause_name(summary->tallies[i].cause));
+			jb_string(b, kind, "stage", summary->tallies[i].stage);
+			jb_string(b, kind, "errno_name", name_errno(-summary->tallies[i].result));
+			jb_uint(b, kind, "count", summary->tallies[i].count);
+			jb_append(b, kinds, kind);
+		}
+		jb_put(b, related, "other_kinds", kinds);
+	}
+	jb_put(b, report, "related", related);
+}
+
+int report_build_summary(const struct storm_summary *summary, const char *id, const struct identity *identity,
 			 const struct loss *loss, struct json_object **ret_json)
 {
+	const struct storm_window *w = &summary->window;
 	struct jbuild b = { 0 };
 	struct json_object *report = envelope(&b, KIND_SUMMARY, id, w->last_real_ns, w->last_mono_ns, identity);
-	struct json_object *related = jb_object(&b), *missing = jb_array(&b);
-	struct section s = { .b = &b, .report = report, .missing = missing };
-	char buf[TEXT_TIME_LEN];
+	struct section s = { .b = &b, .report = report, .missing = jb_array(&b) };
 
-	put_summary_process(&b, report, w);
-	put_summary_registration(&b, report, w);
-	put_summary_verdict(&b, report, w);
-	jb_string(&b, related, "first_report_id", w->first_report_id);
-	jb_uint(&b, related, "count", w->count);
-	jb_string(&b, related, "first", text_time(buf, w->first_real_ns));
-	jb_string(&b, related, "last", text_time(buf, w->last_real_ns));
-	jb_uint(&b, related, "suppressed", w->suppressed);
-	jb_put(&b, report, "related", related);
+	put_summary_process(&s, summary);
+	put_summary_registration(&s, w);
+	put_summary_verdict(&b, report, summary);
+	put_summary_related(&b, report, summary);
 	if (loss)
 		put_loss(&b, report, loss);
 	else
 		section_missing(&s, "loss", "the loss counters had not been read yet");
-	jb_put(&b, report, "missing_evidence", missing);
+	jb_put(&b, report, "missing_evidence", s.missing);
 	return finish(&b, report, ret_json);
 }

@@ -33,10 +33,10 @@ void report_make_id(char ret_id[REPORT_ID_LEN], const struct identity *id, const
 		    uint64_t real_ns, uint64_t span_id, uint32_t tgid, uint64_t sequence);
 /* -ENOMEM. */
 int report_build(const struct report_input *r, struct json_object **ret_json);
-int report_build_summary(const struct storm_window *w, const char *id, const struct identity *identity,
+int report_build_summary(const struct storm_summary *summary, const char *id, const struct identity *identity,
 			 const struct loss *loss, struct json_object **ret_json);
 
-/* Sections, in sections.c: each puts its object into the report when it applies. */
+/* Sections, in sections.c, sections_kernel.c and sections_facts.c: each puts its object into the report when it applies. */
 struct section {
 	struct jbuild *b;
 	struct json_object *report;
@@ -53,5 +53,18 @@ void section_migration(struct section *s);
 void section_pages(struct section *s);
 void section_memlock(struct section *s);
 void section_facts(struct section *s);
+void section_mapping(struct section *s);
+void section_arguments(struct section *s);
+void section_dmabuf(struct section *s);
+void section_device(struct section *s);
+void section_fate(struct section *s);
+void section_provider(struct section *s);
+
+/* A string fact, or the entry in missing_evidence that says why not. */
+void section_fact_string(struct section *s, struct json_object *object, const char *key, const char *what,
+			 enum fact_id fact);
+/* What user space read about the process: its job, the libraries in it. */
+void section_process_facts(struct section *s, struct json_object *process);
+void section_process_stack(struct section *s, struct json_object *process);
 
 #endif

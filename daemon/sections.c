@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The sections of a report that describe what was seen. */
+/* The sections of a report that describe what the kernel told. What user space read is sections_facts.c. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -31,20 +31,6 @@ static void append_name(void *ctx, const char *name)
 	jb_append_string(n->b, n->array, name);
 }
 
-/* A string fact, or the entry in missing_evidence that says why not. */
-static void put_fact_string(struct section *s, struct json_object *object, const char *key,
-			    const char *what, enum fact_id fact)
-{
-	const struct facts *facts = &s->r->in->facts;
-	const struct fact_desc *desc = &fact_descs[fact];
-	int err = -facts->err[fact];
-
-	if (err == 0)
-		jb_string(s->b, object, key, (const char *)facts + desc->offset);
-	else
-		section_missing(s, what, "%s: %s (%s)", desc->what, name_errno_words(err), name_errno(err));
-}
-
 static void put_start_time(struct section *s, struct json_object *process)
 {
 	const struct incident *in = s->r->in;
@@ -72,7 +58,7 @@ static void put_cgroup(struct section *s, struct json_object *process)
 		text_add(&t, "%s", in->facts.cgroup);
 		jb_string(s->b, process, "cgroup", path);
 	} else if (in->stuck) {
-		put_fact_string(s, process, "cgroup", "process.cgroup", FACT_cgroup);
+		section_fact_string(s, process, "cgroup", "process.cgroup", FACT_cgroup);
 	} else {
 		section_missing(s, "process.cgroup", "it could not be read in the kernel at the failure");
 	}
@@ -95,7 +81,7 @@ void section_process(struct section *s)
 	if (e->comm[0])
 		jb_string(s->b, process, "comm", e->comm);
 	else
-		put_fact_string(s, process, "comm", "process.comm", FACT_comm);
+		section_fact_string(s, process, "comm", "process.comm", FACT_comm);
 	if (in->stuck) {
 		section_missing(s, "process.uid", "credentials are read at the end of a registration only");
 	} else {
@@ -105,8 +91,11 @@ void section_process(struct section *s)
 	}
 	/* The end of a stuck registration points back to the report that tells the rest. */
 	if (in->stuck || e->result != 0)
-		put_fact_string(s, process, "exe", "process.exe", FACT_exe);
+		section_fact_string(s, process, "exe", "process.exe", FACT_exe);
 	put_cgroup(s, process);
+	if (in->stuck || e->result != 0)
+		section_process_facts(s, process);
+	section_process_stack(s, process);
 	jb_put(s->b, s->report, "process", process);
 }
 
@@ -188,7 +177,7 @@ static void put_device(struct section *s, struct json_object *registration)
 	if (e->driver[0])
 		jb_string(s->b, registration, "driver", e->driver);
 	if (e->device[0] && e->result != 0)
-		put_fact_string(s, registration, "link_layer", "registration.link_layer", FACT_link_layer);
+		section_fact_string(s, registration, "link_layer", "registration.link_layer", FACT_link_layer);
 }
 
 void section_registration(struct section *s)
@@ -477,98 +466,4 @@ void section_pages(struct section *s)
 	if (in->end.folios_dropped)
 		section_missing(s, "pages", "%u descriptions were lost: the event ring was full",
 				in->end.folios_dropped);
-}
-
-/* A fact that becomes a number of the report. */
-struct number_row {
-	enum fact_id fact;
-	const char *key;
-	const char *path;
-	bool optional;	/* a node may have no such thing: then nothing is missing */
-};
-
-static const struct number_row memlock_rows[] = {
-	{ FACT_vm_pin_bytes, "vm_pin_bytes", "memlock.vm_pin_bytes", false },
-	{ FACT_vm_lck_bytes, "vm_lck_bytes", "memlock.vm_lck_bytes", false },
-};
-
-static const struct number_row memory_rows[] = {
-	{ FACT_mem_total_bytes, "total_bytes", "memory.total_bytes", false },
-	{ FACT_mem_free_bytes, "free_bytes", "memory.free_bytes", false },
-	{ FACT_mem_available_bytes, "available_bytes", "memory.available_bytes", false },
-	{ FACT_cma_total_bytes, "cma_total_bytes", "memory.cma_total_bytes", true },
-	{ FACT_cma_free_bytes, "cma_free_bytes", "memory.cma_free_bytes", true },
-	{ FACT_free_outside_bytes, "free_outside_bytes", "memory.free_outside_bytes", false },
-};
-
-static const struct number_row cgroup_rows[] = {
-	{ FACT_cgroup_memory_current_bytes, "memory_current_bytes", "cgroup_limits.memory_current_bytes", true },
-	{ FACT_cgroup_memory_max_bytes, "memory_max_bytes", "cgroup_limits.memory_max_bytes", true },
-};
-
-static void put_number(struct section *s, struct json_object *object, const struct number_row *row)
-{
-	const struct facts *facts = &s->r->in->facts;
-	const struct fact_desc *desc = &fact_descs[row->fact];
-	int err = -facts->err[row->fact];
-	uint64_t value;
-
-	memcpy(&value, (const char *)facts + desc->offset, sizeof(value));
-	if (err == 0)
-		jb_limit(s->b, object, row->key, value);
-	else if (!row->optional || err != -FACT_NONE)
-		section_missing(s, row->path, "%s: %s (%s)", desc->what, name_errno_words(err), name_errno(err));
-}
-
-static void put_numbers(struct section *s, struct json_object *object, const struct number_row *rows, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		put_number(s, object, &rows[i]);
-}
-
-void section_memlock(struct section *s)
-{
-	const struct wire_reg_end *e = &s->r->in->end;
-	uint64_t page = s->r->identity->page_size;
-	struct json_object *memlock;
-
-	if (!(e->have & WIRE_HAVE_MEMLOCK)) {
-		section_missing(s, "memlock", "%s", s->r->in->stuck ?
-				"limits are read at the end of a registration only" :
-				"limits and capabilities could not be read in the kernel at the failure");
-		return;
-	}
-	memlock = jb_object(s->b);
-	if (e->have & WIRE_HAVE_PINNED_VM)
-		jb_uint(s->b, memlock, "pinned_bytes", e->pinned_before_pages * page);
-	jb_uint(s->b, memlock, "pinned_after_bytes", e->pinned_after_pages * page);
-	if (incident_pages(s->r->in, s->r->identity))
-		jb_uint(s->b, memlock, "requested_bytes", incident_pages(s->r->in, s->r->identity) * page);
-	jb_limit(s->b, memlock, "limit_soft", e->memlock_soft_bytes);
-	jb_limit(s->b, memlock, "limit_hard", e->memlock_hard_bytes);
-	jb_bool(s->b, memlock, "cap_ipc_lock_effective", e->ipc_lock);
-	jb_bool(s->b, memlock, "initial_user_namespace", e->init_user_ns);
-	jb_uint(s->b, memlock, "locked_vm_bytes", e->locked_vm_pages * page);
-	put_numbers(s, memlock, memlock_rows, COUNT(memlock_rows));
-	jb_put(s->b, s->report, "memlock", memlock);
-}
-
-/* An object of which nothing is known is left out. */
-static void put_fact_object(struct section *s, const char *key, const struct number_row *rows, size_t n)
-{
-	struct json_object *object = jb_object(s->b);
-
-	put_numbers(s, object, rows, n);
-	if (object && json_object_object_length(object))
-		jb_put(s->b, s->report, key, object);
-	else
-		json_object_put(object);
-}
-
-void section_facts(struct section *s)
-{
-	put_fact_object(s, "memory", memory_rows, COUNT(memory_rows));
-	put_fact_object(s, "cgroup_limits", cgroup_rows, COUNT(cgroup_rows));
 }

@@ -89,7 +89,10 @@ size_t text_utf8(const char *str, size_t n)
 	return len;
 }
 
-/* Characters that change how the text around them is shown: C1 controls, bidirectional overrides. */
+/*
+ * Characters that change how the text around them is shown, or are not shown themselves: C0 and C1
+ * controls, bidirectional marks and overrides, joiners and other characters without a width.
+ */
 static bool steers(const char *s, size_t len)
 {
 	const unsigned char *u = (const unsigned char *)s;
@@ -97,10 +100,15 @@ static bool steers(const char *s, size_t len)
 	if (len == 1)
 		return u[0] < 0x20 || u[0] == 0x7f;
 	if (len == 2)
-		return u[0] == 0xc2 && u[1] < 0xa0;
-	if (len == 3 && u[0] == 0xe2 && u[1] == 0x80)
-		return u[2] == 0x8e || u[2] == 0x8f || (u[2] >= 0xa8 && u[2] <= 0xae);
-	return len == 3 && u[0] == 0xe2 && u[1] == 0x81 && u[2] >= 0xa6 && u[2] <= 0xa9;
+		return (u[0] == 0xc2 && u[1] < 0xa0) || (u[0] == 0xd8 && u[1] == 0x9c);
+	if (len != 3)
+		return false;
+	if (u[0] == 0xe2 && u[1] == 0x80)
+		return (u[2] >= 0x8b && u[2] <= 0x8f) || (u[2] >= 0xa8 && u[2] <= 0xae);
+	if (u[0] == 0xe2 && u[1] == 0x81)
+		return u[2] >= 0xa0 && u[2] <= 0xaf;
+	/* U+180E and U+FEFF. */
+	return (u[0] == 0xe1 && u[1] == 0xa0 && u[2] == 0x8e) || (u[0] == 0xef && u[1] == 0xbb && u[2] == 0xbf);
 }
 
 static void replace_bad(char *s, size_t n)

@@ -51,13 +51,28 @@ struct kernel_cap_struct___old {
 	__u32 cap[2];
 };
 struct cred___old {
+	struct kernel_cap_struct___old cap_permitted;
 	struct kernel_cap_struct___old cap_effective;
 };
 typedef struct {
 	u64 val;
 } kernel_cap_t___new;
 struct cred___new {
+	kernel_cap_t___new cap_permitted;
 	kernel_cap_t___new cap_effective;
+};
+
+/* include/rdma/ib_verbs.h, 7.3: a bit of the device. */
+struct ib_device___bounce {
+	u16 cc_dma_bounce : 1;
+};
+
+/* include/linux/oom.h: an enum, which does not match an int. */
+enum oom_constraint {
+	CONSTRAINT_NONE = 0,
+};
+struct oom_control___enum {
+	enum oom_constraint constraint;
 };
 
 /* include/linux/kernfs.h: parent in 6.1 and 6.12, RCU-protected __parent in 7.3. */
@@ -180,6 +195,33 @@ static __always_inline bool cred_has_ipc_lock(const struct cred *cred)
 	else
 		caps = BPF_CORE_READ(o, cap_effective.cap[0]);
 	return caps & (1ULL << CAP_IPC_LOCK);
+}
+
+static __always_inline bool cred_permits_ipc_lock(const struct cred *cred)
+{
+	struct cred___old *o = (void *)cred;
+	struct cred___new *n = (void *)cred;
+	__u64 caps;
+
+	if (bpf_core_field_exists(n->cap_permitted.val))
+		caps = BPF_CORE_READ(n, cap_permitted.val);
+	else
+		caps = BPF_CORE_READ(o, cap_permitted.cap[0]);
+	return caps & (1ULL << CAP_IPC_LOCK);
+}
+
+static __always_inline bool device_bounces_dma(const struct ib_device *dev)
+{
+	struct ib_device___bounce *d = (void *)dev;
+
+	return bpf_core_field_exists(d->cc_dma_bounce) && BPF_CORE_READ_BITFIELD_PROBED(d, cc_dma_bounce);
+}
+
+static __always_inline __u32 oom_constraint_of(const struct oom_control *oc)
+{
+	struct oom_control___enum *e = (void *)oc;
+
+	return BPF_CORE_READ(e, constraint);
 }
 
 static __always_inline struct kernfs_node *kernfs_parent(struct kernfs_node *kn)

@@ -37,6 +37,7 @@ typedef __u32 __wsum;
 #define EFAULT 14
 #define EBUSY 16
 #define ENOMEM 12
+#define ENOSPC 28
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -62,9 +63,32 @@ struct user_namespace {
 	int level;
 };
 
+struct user_struct {
+	atomic64_t locked_vm; /* atomic_long_t: pages of io_uring and AF_XDP, for all processes of the user */
+};
+
 struct cred {
 	kuid_t uid;
+	struct user_struct *user;
 	struct user_namespace *user_ns;
+};
+
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+	sigset_t signal;
+};
+
+typedef struct {
+	unsigned long bits[1];
+} nodemask_t;
+
+/* include/linux/mempolicy.h */
+struct mempolicy {
+	unsigned short mode;
+	nodemask_t nodes;
 };
 
 struct rlimit {
@@ -73,6 +97,8 @@ struct rlimit {
 };
 
 struct signal_struct {
+	int group_exit_code;
+	struct mm_struct *oom_mm; /* set by mark_oom_victim(), mm/oom_kill.c */
 	struct rlimit rlim[16];
 };
 
@@ -86,6 +112,7 @@ struct pid {
 };
 
 struct mm_struct {
+	int map_count;
 	unsigned long locked_vm;
 	atomic64_t pinned_vm;
 };
@@ -110,6 +137,8 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
 	const struct cred *cred;
+	struct sigpending pending;
+	struct mempolicy *mempolicy;
 	struct pid *thread_pid;
 	u64 start_boottime;
 	struct css_set *cgroups;
@@ -119,17 +148,51 @@ struct address_space {
 	struct inode *host;
 };
 
+struct file_system_type {
+	const char *name;
+};
+
+struct backing_dev_info {
+	unsigned int capabilities;
+};
+
 struct super_block {
+	u32 s_dev;
 	unsigned long s_magic;
+	struct file_system_type *s_type;
+	struct backing_dev_info *s_bdi;
 };
 
 struct inode {
+	unsigned short i_mode;
+	unsigned int i_flags;
+	u32 i_rdev;
+	u8 i_blkbits;
+	long long i_size;
 	struct super_block *i_sb;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
 struct file {
+	struct path f_path;
 	struct address_space *f_mapping;
 	struct inode *f_inode;
+};
+
+struct vm_operations_struct {
+	void *page_mkwrite;
+	void *pfn_mkwrite;
 };
 
 struct anon_vma {
@@ -141,6 +204,8 @@ struct vm_area_struct {
 	unsigned long vm_end;
 	unsigned long vm_pgoff;
 	struct anon_vma *anon_vma;
+	const struct vm_operations_struct *vm_ops;
+	struct mempolicy *vm_policy;
 	struct file *vm_file;
 	unsigned long vm_flags;
 };
@@ -211,6 +276,24 @@ struct trace_event_raw_mm_migrate_pages {
 	enum migrate_mode mode;
 };
 
+/* trace/events/dma.h, 6.12 and newer */
+struct trace_event_raw_dma_map_sg_err {
+	int err;
+};
+
+/* include/linux/oom.h */
+struct oom_control {
+	struct task_struct *chosen;
+	unsigned int gfp_mask;
+	int order;
+};
+
+/* include/linux/dma-buf.h */
+struct dma_buf {
+	u64 size;
+	const char *exp_name;
+};
+
 /* --- RDMA: include/rdma/ib_verbs.h, uverbs_ioctl.h; drivers/infiniband/core/uverbs.h --- */
 
 struct module {
@@ -219,10 +302,25 @@ struct module {
 
 struct ib_device_ops {
 	struct module *owner;
+	void *reg_user_mr_dmabuf;
+};
+
+struct ib_odp_caps {
+	u64 general_caps;
+};
+
+struct ib_device_attr {
+	u64 fw_ver;
+	u64 max_mr_size;
+	u64 page_size_cap;
+	u64 kernel_cap_flags;
+	u32 max_mr;
+	struct ib_odp_caps odp_caps;
 };
 
 struct ib_device {
 	struct ib_device_ops ops;
+	struct ib_device_attr attrs;
 	char name[64];
 	u32 index;
 };
@@ -262,6 +360,64 @@ struct ib_uverbs_reg_mr {
 	u32 access_flags;
 };
 
+/* The same header: IB_USER_VERBS_CMD_REREG_MR. */
+struct ib_uverbs_rereg_mr {
+	u64 response;
+	u32 mr_handle;
+	u32 flags;
+	u64 start;
+	u64 length;
+	u64 hca_va;
+	u32 pd_handle;
+	u32 access_flags;
+};
+
+/* include/uapi/linux/uio.h */
+struct iovec {
+	u64 iov_base;
+	u64 iov_len;
+};
+
+/* include/uapi/linux/if_xdp.h; later fields are of no interest here. */
+struct xdp_umem_reg_v1 {
+	u64 addr;
+	u64 len;
+	u32 chunk_size;
+	u32 headroom;
+	u32 flags;
+	u32 pad;
+};
+
+/* include/uapi/linux/vfio.h */
+struct vfio_iommu_type1_dma_map {
+	u32 argsz;
+	u32 flags;
+	u64 vaddr;
+	u64 iova;
+	u64 size;
+};
+#define VFIO_IOMMU_MAP_DMA 0x3b71	/* _IO(';', 100 + 13) */
+
+/* include/uapi/linux/bpf.h */
+struct stack_build_id {
+	s32 status;
+	u8 build_id[20];
+	u64 offset; /* into the file, or the address when the id could not be read */
+};
+#define STACK_BUILD_ID_VALID 1
+#define BPF_F_USER_STACK (1ULL << 8)
+#define BPF_F_USER_BUILD_ID (1ULL << 11)
+
+#define MADV_DONTFORK 10		/* include/uapi/asm-generic/mman-common.h */
+#define MADV_DOFORK 11
+#define SIGKILL_BIT 0x100		/* of a signal set: 1 << (SIGKILL - 1) */
+#define S_DAX (1 << 13)			/* include/linux/fs.h */
+#define S_IFMT 00170000
+#define S_IFCHR 0020000
+#define BDI_CAP_WRITEBACK 1		/* include/linux/backing-dev.h */
+#define VM_WRITE 0x2
+#define VM_SHARED 0x8
+#define RDMACG_RESOURCE_HCA_OBJECT 1	/* include/linux/cgroup_rdma.h */
 #define PF_MEMALLOC_PIN 0x10000000	/* include/linux/sched.h */
 #define RLIMIT_MEMLOCK 8		/* include/uapi/asm-generic/resource.h */
 #define CAP_IPC_LOCK 14			/* include/uapi/linux/capability.h */

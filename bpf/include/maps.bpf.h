@@ -15,6 +15,7 @@ enum {
 	BPF_ANY = 0,
 	BPF_F_MMAPABLE = 1U << 10,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
@@ -45,6 +46,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct wire_counters);
 } counters SEC(".maps");
+
+/* The OOM killer's latest victims, by tgid. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 128);
+	__type(key, __u32);
+	__type(value, struct wire_oom);
+} oom_kills SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -123,6 +123,7 @@ static __always_inline void span_reset(struct wire_span *s, __u32 key, __u64 pid
 	s->nvmas = 0;
 	s->nchain = 0;
 	s->collects = 0;
+	s->cgroup_resource = 0;
 	/* Last: the daemon's scan takes a span whose id it reads twice alike. */
 	s->id = s->seq * WIRE_SPANS + key;
 }
@@ -188,6 +189,19 @@ static __always_inline void chain_push(struct wire_span *s, __u32 fn, __s64 resu
 static __always_inline __s64 error_of_pointer(__u64 value)
 {
 	return value >= (__u64)-4095 ? (__s64)value : 0;
+}
+
+/* The whole of most return probes: a failure inside a registration joins its chain. */
+static __always_inline int exit_push(__u32 fn, __s64 result)
+{
+	struct wire_span *s;
+
+	if (result >= 0)
+		return 0;
+	s = span_find();
+	if (s)
+		chain_push(s, fn, result);
+	return 0;
 }
 
 #endif

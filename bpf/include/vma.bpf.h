@@ -9,10 +9,37 @@
 
 #include "probe.bpf.h"
 
+/* mm/vma.c, vma_needs_dirty_tracking(): does its filesystem want to hear of the first write to a page? */
+static __always_inline bool vma_dirty_tracked(struct vm_area_struct *vma, struct inode *inode)
+{
+	if ((vma->vm_flags & (VM_WRITE | VM_SHARED)) != (VM_WRITE | VM_SHARED))
+		return false;
+	if (BPF_CORE_READ(vma, vm_ops, page_mkwrite) || BPF_CORE_READ(vma, vm_ops, pfn_mkwrite))
+		return true;
+	return BPF_CORE_READ(inode, i_sb, s_bdi, capabilities) & BDI_CAP_WRITEBACK;
+}
+
+static __always_inline void vma_copy_file(struct wire_vma *out, struct vm_area_struct *vma, struct file *file)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	bool chardev = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFCHR;
+
+	out->file = (__u64)BPF_CORE_READ(file, f_mapping);
+	out->fs_magic = BPF_CORE_READ(inode, i_sb, s_magic);
+	out->file_bytes = BPF_CORE_READ(inode, i_size);
+	out->block_shift = BPF_CORE_READ(inode, i_blkbits);
+	out->dev = chardev ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
+	out->what = (chardev ? WIRE_VMA_CHARDEV : 0) |
+		    (BPF_CORE_READ(inode, i_flags) & S_DAX ? WIRE_VMA_DAX : 0) |
+		    (vma_dirty_tracked(vma, inode) ? WIRE_VMA_DIRTY_TRACKED : 0);
+	bpf_probe_read_kernel_str(out->fs, sizeof(out->fs), BPF_CORE_READ(inode, i_sb, s_type, name));
+}
+
 static long vma_copy(struct task_struct *task, struct vm_area_struct *vma, void *ctx)
 {
 	struct wire_vma *out = ctx;
 	struct anon_vma *anon = vma->anon_vma;
+	struct mempolicy *policy = vma->vm_policy;
 	struct file *file = vma->vm_file;
 
 	out->start = vma->vm_start;
@@ -21,10 +48,10 @@ static long vma_copy(struct task_struct *task, struct vm_area_struct *vma, void 
 	out->flags = vma->vm_flags;
 	if (anon)
 		out->anon_root = (__u64)BPF_CORE_READ(anon, root);
-	if (file) {
-		out->file = (__u64)BPF_CORE_READ(file, f_mapping);
-		out->fs_magic = BPF_CORE_READ(file, f_inode, i_sb, s_magic);
-	}
+	if (policy)
+		out->policy = BPF_CORE_READ(policy, mode) + 1;
+	if (file)
+		vma_copy_file(out, vma, file);
 	return 0;
 }
 

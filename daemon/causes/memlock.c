@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Limits on how much memory a process may pin. */
+/* Limits on how much memory a process or a user may pin. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "diagnose.h"
+#include "causes/call.h"
+#include "causes/charge.h"
 #include "names.h"
 #include "text.h"
 
-void cause_rlimit_memlock_exceeded(const struct incident *in, const struct identity *id,
-				   struct finding *ret);
+#define MEMLOCK_CAUSES(X) \
+	X(rlimit_memlock_exceeded) X(rlimit_memlock_zero_no_cap) X(ipc_lock_cap_not_effective) \
+	X(memlock_privileged_pins_counted) X(memlock_consumed_by_other_subsystem) \
+	X(locked_vm_per_user_shared) X(accounting_late_or_leaked)
+#define DECLARE(name) \
+	void cause_##name(const struct incident *in, const struct identity *id, struct finding *ret);
+MEMLOCK_CAUSES(DECLARE)
 
 /* "256 pages asked + 0 pinned, limit 2048 pages, CAP_IPC_LOCK effective; ", or "" when not known. */
 static const char *numbers(const struct wire_reg_end *e, const struct memlock_sum *s, char *buf, size_t size)
@@ -26,20 +32,16 @@ static const char *numbers(const struct wire_reg_end *e, const struct memlock_su
 	return buf;
 }
 
-/* The number that excludes the limit. False: it is not excluded. */
-static bool excluded(const struct incident *in, const struct identity *id,
-		     const struct memlock_sum *s, struct finding *f)
+/* Something that comes after the check was reached. */
+static bool past_the_check(const struct incident *in, const struct identity *id, struct finding *f)
 {
 	const struct wire_reg_end *e = &in->end;
-	char soft[TEXT_BYTES_LEN], sum[TEXT_BYTES_LEN], seen[128];
-	int umem = incident_errno(in, WIRE_FN_UMEM);
-	int err = umem ? umem : (int)-e->result;
+	struct memlock_sum s = incident_memlock(in, id);
+	char seen[128];
 
-	if (err != ENOMEM)
-		finding_because(f, "errno is %s: a request over the limit gives ENOMEM", name_errno(err));
-	else if (e->gup_calls > 0)
+	if (e->gup_calls > 0)
 		finding_because(f, "%sthe pin was reached: the limit is checked before it",
-				numbers(e, s, seen, sizeof(seen)));
+				numbers(e, &s, seen, sizeof(seen)));
 	else if (incident_chain(in, WIRE_FN_GUP_LONGTERM) || incident_chain(in, WIRE_FN_MIGRATE))
 		finding_because(f, "the pin was reached (it failed by itself): the limit is checked before it");
 	else if (e->stage > WIRE_STAGE_UMEM)
@@ -48,98 +50,321 @@ static bool excluded(const struct incident *in, const struct identity *id,
 	else if (e->pin_fast_pages > 0)
 		finding_because(f, "%" PRIu64 " pages had been pinned: the limit is checked before that",
 				(uint64_t)e->pin_fast_pages);
-	else if (!s->known)
-		return false;
-	else if (s->unlimited)
-		finding_because(f, "the memlock limit is unlimited (%s pinned)",
-				text_bytes(sum, s->before_pages * id->page_size));
-	else if (e->ipc_lock && !(s->over_before && s->over_after && umem == ENOMEM && e->chain[0].fn == WIRE_FN_UMEM))
-		finding_because(f, "CAP_IPC_LOCK is effective: the limit of %s does not apply",
-				text_bytes(soft, e->memlock_soft_bytes));
-	else if (!s->over_before && !s->over_after)
-		finding_because(f, "%" PRIu64 " pages asked + %" PRIu64 " pinned = %" PRIu64
-				", within the limit of %" PRIu64 " pages (%s)",
-				s->asked_pages, s->before_pages, s->asked_pages + s->before_pages,
-				s->limit_pages, text_bytes(soft, e->memlock_soft_bytes));
 	else
 		return false;
-	f->kind = FINDING_RULED_OUT;
 	return true;
 }
 
-static void tell_sum(const struct incident *in, const struct identity *id, const struct memlock_sum *s,
-		     struct finding *f)
+static bool umem_failed_first(const struct incident *in, int err)
 {
-	char a[TEXT_BYTES_LEN], b[TEXT_BYTES_LEN], c[TEXT_BYTES_LEN];
+	return incident_errno(in, WIRE_FN_UMEM) == err && in->end.chain[0].fn == WIRE_FN_UMEM;
+}
+
+/* The numbers of the process's own check that exclude it. */
+static bool within_limit(const struct incident *in, const struct identity *id, struct finding *f)
+{
+	const struct wire_reg_end *e = &in->end;
+	struct memlock_sum s = incident_memlock(in, id);
+	char soft[TEXT_BYTES_LEN], sum[TEXT_BYTES_LEN];
+
+	if (!s.known)
+		return false;
+	if (s.unlimited)
+		finding_because(f, "the memlock limit is unlimited (%s pinned)",
+				text_bytes(sum, s.before_pages * id->page_size));
+	else if (e->ipc_lock && !(s.over_before && s.over_after && umem_failed_first(in, ENOMEM)))
+		finding_because(f, "CAP_IPC_LOCK is effective: the limit of %s does not apply",
+				text_bytes(soft, e->memlock_soft_bytes));
+	else if (!s.over_before && !s.over_after)
+		finding_because(f, "%" PRIu64 " pages asked + %" PRIu64 " pinned = %" PRIu64
+				", within the limit of %" PRIu64 " pages (%s)",
+				s.asked_pages, s.before_pages, s.asked_pages + s.before_pages,
+				s.limit_pages, text_bytes(soft, e->memlock_soft_bytes));
+	else
+		return false;
+	return true;
+}
+
+/* io_uring and AF_XDP: the function that charges the user is watched, and it did not fail so. */
+static bool charge_accepted(const struct incident *in, const struct identity *id, struct finding *f)
+{
+	bool ring = in->end.api == WIRE_API_IO_URING;
+	enum wire_fn fn = ring ? WIRE_FN_URING_ACCOUNT : WIRE_FN_XDP_UMEM;
+	int refused = ring ? ENOMEM : ENOBUFS, err = incident_errno(in, fn);
+
+	if (err == refused || !id->fn_watched[fn])
+		return false;
+	finding_because(f, "%s %s: over the limit it gives %s", name_fn(id, fn),
+			err ? name_errno(err) : "did not fail", name_errno(refused));
+	return true;
+}
+
+/* The number that excludes every limit of this family. */
+static bool excluded(const struct incident *in, const struct identity *id, const struct charge *c, struct finding *f)
+{
+	bool out = c->user ? charge_accepted(in, id, f) : past_the_check(in, id, f) || within_limit(in, id, f);
+
+	if (out)
+		f->kind = FINDING_RULED_OUT;
+	return out;
+}
+
+/*
+ * Was the charge refused, and do its numbers speak for `kind`? Over the limit with the capability,
+ * either a security module denied it, which capable() asks too, or memory for the umem could not be
+ * had; nothing seen here tells which. A limit of zero is refused earlier, with EPERM.
+ */
+static bool is_kind(const struct incident *in, const struct identity *id, enum charge_kind kind,
+		    struct charge *c, struct finding *ret)
+{
+	*c = charge_of(in, id);
+	if (excluded(in, id, c, ret) || c->kind == CHARGE_UNKNOWN)
+		return false;
+	if (!c->user && (in->end.ipc_lock || in->end.memlock_soft_bytes == 0 || !umem_failed_first(in, ENOMEM)))
+		return false;
+	if (c->kind != kind)
+		charge_because(c, ret);
+	return c->kind == kind;
+}
+
+static void tell_process(const struct incident *in, const struct identity *id, const struct charge *c,
+			 struct finding *f)
+{
 	uint64_t page = id->page_size;
 
-	finding_summary(f, "registering %s would take this process to %s of pinned memory; its memlock limit is %s (soft)",
-			text_bytes(a, s->asked_pages * page),
-			text_bytes(b, (s->asked_pages + s->before_pages) * page),
-			text_bytes(c, in->end.memlock_soft_bytes));
 	finding_evidence(f, "asked: %" PRIu64 " pages of %" PRIu64 " bytes = %" PRIu64 " bytes (the range with its first and last page in full)",
-			 s->asked_pages, page, s->asked_pages * page);
+			 c->asked_pages, page, c->asked_pages * page);
 	finding_evidence(f, "pinned by this process already: %" PRIu64 " pages = %" PRIu64
 			 " bytes at the check, %" PRIu64 " pages after the failure",
-			 s->before_pages, s->before_pages * page, s->after_pages);
+			 c->held_pages, c->held_pages * page, c->held_after_pages);
 	finding_evidence(f, "limit: RLIMIT_MEMLOCK %" PRIu64 " bytes soft = %" PRIu64 " pages; %" PRIu64 " + %" PRIu64
-			 " = %" PRIu64 " pages%s", (uint64_t)in->end.memlock_soft_bytes, s->limit_pages, s->asked_pages,
-			 s->before_pages, s->asked_pages + s->before_pages,
-			 s->over_before ? " is more" : " is not more");
-	finding_evidence(f, "CAP_IPC_LOCK is not effective in the initial user namespace%s",
-			 in->end.init_user_ns ? "" : " (the process lives in another user namespace, whose capabilities do not count here)");
+			 " = %" PRIu64 " pages%s", (uint64_t)in->end.memlock_soft_bytes, c->limit_pages, c->asked_pages,
+			 c->held_pages, c->asked_pages + c->held_pages,
+			 c->over_before ? " is more" : " is not more");
+	if (c->kind != CHARGE_CAPABILITY)
+		finding_evidence(f, "CAP_IPC_LOCK is not effective in the initial user namespace%s",
+				 in->end.init_user_ns ? "" : " (the process lives in another user namespace, whose capabilities do not count here)");
 	finding_evidence(f, "%s = -ENOMEM, and no pin was tried", name_fn(id, WIRE_FN_UMEM));
 }
 
-static void tell_remedies(const struct incident *in, const struct identity *id, const struct memlock_sum *s,
-			  struct finding *f)
+static void tell_user(const struct incident *in, const struct identity *id, const struct charge *c,
+		      struct finding *f)
 {
-	char need[TEXT_BYTES_LEN];
+	bool ring = in->end.api == WIRE_API_IO_URING;
 
-	finding_remedy(f, "raise the limit where the process is started: LimitMEMLOCK=infinity in the systemd unit, `ulimit -l unlimited` in the shell or batch script, the memlock ulimit of the container runtime (this request needs at least %s)",
-		       text_bytes(need, (s->asked_pages + s->before_pages) * id->page_size));
-	finding_remedy(f, "limits.conf applies to logins only: a service, and every job it starts, keeps the service's limit");
-	if (s->before_pages > s->limit_pages)
-		finding_remedy(f, "what is pinned already is over the limit by itself: pins made while privileged keep counting after CAP_IPC_LOCK is dropped; register before dropping it, or keep it");
-	if (in->end.memlock_hard_bytes > in->end.memlock_soft_bytes)
-		finding_remedy(f, "the hard limit is higher than the soft one: the process may raise its own soft limit with setrlimit()");
+	finding_evidence(f, "asked: %" PRIu64 " pages of %u bytes", c->asked_pages, id->page_size);
+	if (ring && c->earlier_pages)
+		finding_evidence(f, "buffer %u of %u of the call; the buffers before it hold %" PRIu64 " pages of the charge",
+				 in->end.args.index + 1, in->end.args.count, c->earlier_pages);
+	finding_evidence(f, "charged to user %u already, by all its processes: %" PRIu64 " pages; %" PRIu64 " + %" PRIu64
+			 " = %" PRIu64 " pages%s", in->end.uid, c->held_pages, c->asked_pages, c->held_pages,
+			 c->asked_pages + c->held_pages, c->over_before ? " is more than the limit" : " is not more than the limit");
+	finding_evidence(f, "limit: RLIMIT_MEMLOCK %" PRIu64 " bytes soft = %" PRIu64 " pages",
+			 (uint64_t)in->end.memlock_soft_bytes, c->limit_pages);
+	if (ring)
+		finding_evidence(f, "%s = -ENOMEM, which it gives for nothing else", name_fn(id, WIRE_FN_URING_ACCOUNT));
+	else
+		finding_evidence(f, "%s = -ENOBUFS, which it gives for nothing else; CAP_IPC_LOCK is not effective",
+				 name_fn(id, WIRE_FN_XDP_UMEM));
+}
+
+static void tell_shares(const struct charge *c, struct finding *f)
+{
+	if (c->mr_known)
+		finding_evidence(f, "memory regions of this process on the device: %" PRIu64 " pages (RDMA netlink, after the failure)",
+				 c->mr_pages);
+	if (c->uring_known)
+		finding_evidence(f, "io_uring buffers of this process: %" PRIu64 " pages (/proc/PID/fdinfo, after the failure)",
+				 c->uring_pages);
+}
+
+/* What keeps a fitting incident from being proof; each reason becomes a line. True: none. */
+static bool no_doubt(const struct incident *in, const struct identity *id, const struct charge *c,
+		     struct finding *f)
+{
+	bool watched = c->user || (id->fn_watched[WIRE_FN_UMEM] && id->fn_watched[WIRE_FN_GUP_LONGTERM]);
+	bool same = call_same_errno(in, f);
+
+	if (!c->user && c->over_before != c->over_after)
+		finding_evidence(f, "not proven: the count of pinned pages changed between the two readings (%" PRIu64
+				 " and %" PRIu64 "), and only one of them exceeds the limit",
+				 c->held_pages, c->held_after_pages);
+	else if (c->user && !c->over_before)
+		finding_evidence(f, "not proven: with the count that was read it would have fitted; another charge came in between");
+	else if (!c->sure)
+		finding_missing(f, "memlock.by_subsystem", "which registrations hold the pages charged already is not known for certain (memory regions %s, io_uring buffers %s)",
+				c->mr_known ? "known" : "not read", c->uring_known ? "known" : "not read");
+	if (!watched)
+		finding_missing(f, "failure of the pin", "%s or %s is not hooked, so an ENOMEM of the pin itself would not have been seen",
+				name_fn(id, WIRE_FN_UMEM), name_fn(id, WIRE_FN_GUP_LONGTERM));
+	return same && watched && c->sure;
+}
+
+static void tell(const struct incident *in, const struct identity *id, const struct charge *c,
+		 enum detail detail, struct finding *ret)
+{
+	ret->detail = detail;
+	if (c->user)
+		tell_user(in, id, c, ret);
+	else
+		tell_process(in, id, c, ret);
+	tell_shares(c, ret);
+	charge_tell_limit(in, ret);
+	ret->kind = no_doubt(in, id, c, ret) ? FINDING_PROVEN : FINDING_LIKELY;
+}
+
+static uint64_t need(const struct charge *c)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(c->asked_pages, c->held_pages, &sum) ? UINT64_MAX : sum;
 }
 
 void cause_rlimit_memlock_exceeded(const struct incident *in, const struct identity *id,
 				   struct finding *ret)
 {
-	struct memlock_sum s = incident_memlock(in, id);
-	bool watched = id->fn_watched[WIRE_FN_UMEM] && id->fn_watched[WIRE_FN_GUP_LONGTERM];
+	char a[TEXT_BYTES_LEN], b[TEXT_BYTES_LEN], soft[TEXT_BYTES_LEN];
+	struct charge c = charge_of(in, id);
+	bool alone = c.kind == CHARGE_ALONE;
 
-	if (excluded(in, id, &s, ret) || !s.known)
+	if (!is_kind(in, id, alone ? CHARGE_ALONE : CHARGE_SUM, &c, ret))
 		return;
-	/*
-	 * Over the limit with the capability: either a security module denied it, which capable() asks
-	 * too, or memory for the umem could not be had. Nothing seen here tells which.
-	 */
-	if (in->end.ipc_lock)
+	text_bytes(soft, in->end.memlock_soft_bytes);
+	text_bytes(a, c.asked_pages * id->page_size);
+	text_bytes(b, need(&c) * id->page_size);
+	if (c.user)
+		finding_summary(ret, "registering %s would take what user %u has locked to %s; the process's memlock limit is %s (soft)",
+				a, in->end.uid, b, soft);
+	else
+		finding_summary(ret, "registering %s would take this process to %s of pinned memory; its memlock limit is %s (soft)",
+				a, b, soft);
+	tell(in, id, &c, alone ? DETAIL_one_request_over_limit : DETAIL_sum_over_limit, ret);
+	charge_raise_limit(in, id, need(&c), ret);
+	if (!alone)
+		finding_remedy(ret, "or register less: deregister what is no longer used, and look for registrations that are never released");
+}
+
+void cause_rlimit_memlock_zero_no_cap(const struct incident *in, const struct identity *id,
+				      struct finding *ret)
+{
+	const struct wire_reg_end *e = &in->end;
+	char soft[TEXT_BYTES_LEN];
+
+	if (!(e->have & WIRE_HAVE_MEMLOCK) || !umem_failed_first(in, EPERM))
 		return;
-	/* A limit of zero is refused earlier, with EPERM: it was not zero when this check was made. */
-	if (in->end.memlock_soft_bytes == 0)
+	if (e->memlock_soft_bytes != 0) {
+		ret->kind = FINDING_RULED_OUT;
+		finding_because(ret, "the memlock limit is %s, not zero", text_bytes(soft, e->memlock_soft_bytes));
 		return;
-	/* Without a failing umem function the ENOMEM is somebody else's. */
-	if (incident_errno(in, WIRE_FN_UMEM) != ENOMEM || in->end.chain[0].fn != WIRE_FN_UMEM)
+	}
+	/* With the capability it is a security module that says no; none was seen. */
+	if (e->ipc_lock)
 		return;
-	ret->kind = s.over_before && s.over_after && watched && in->end.result == -ENOMEM ?
-		FINDING_PROVEN : FINDING_LIKELY;
-	ret->detail = s.asked_pages > s.limit_pages ? DETAIL_one_request_over_limit :
-		      s.before_pages > s.limit_pages ? DETAIL_pinned_already_over_limit :
-		      DETAIL_sum_over_limit;
-	tell_sum(in, id, &s, ret);
-	tell_remedies(in, id, &s, ret);
-	if (s.over_before != s.over_after)
-		finding_evidence(ret, "not proven: the count of pinned pages changed between the two readings (%" PRIu64
-				 " and %" PRIu64 "), and only one of them exceeds the limit",
-				 s.before_pages, s.after_pages);
-	if (!watched)
-		finding_missing(ret, "failure of the pin", "%s or %s is not hooked, so an ENOMEM of the pin itself would not have been seen",
-				name_fn(id, WIRE_FN_UMEM), name_fn(id, WIRE_FN_GUP_LONGTERM));
-	if (in->end.result != -ENOMEM)
-		finding_evidence(ret, "not proven: the call ended with %s, not with the ENOMEM of the check",
-				 name_errno((int)-in->end.result));
+	ret->detail = DETAIL_limit_is_zero;
+	finding_summary(ret, "the memlock limit of the process is 0 and it has no CAP_IPC_LOCK: it may pin nothing at all");
+	finding_evidence(ret, "%s = -EPERM: it returns that only when the limit is 0 and CAP_IPC_LOCK is not effective",
+			 name_fn(id, WIRE_FN_UMEM));
+	finding_evidence(ret, "limit: RLIMIT_MEMLOCK 0 bytes soft, %" PRIu64 " bytes hard", (uint64_t)e->memlock_hard_bytes);
+	finding_evidence(ret, "CAP_IPC_LOCK is not effective in the initial user namespace%s",
+			 e->ipc_lock_effective ? ", only in the process's own, which does not count here" : "");
+	charge_tell_limit(in, ret);
+	ret->kind = call_same_errno(in, ret) ? FINDING_PROVEN : FINDING_LIKELY;
+	charge_raise_limit(in, id, incident_pages(in, id), ret);
+}
+
+void cause_ipc_lock_cap_not_effective(const struct incident *in, const struct identity *id,
+				      struct finding *ret)
+{
+	const struct wire_reg_end *e = &in->end;
+	bool child = !e->init_user_ns;
+	struct charge c;
+
+	if (!is_kind(in, id, CHARGE_CAPABILITY, &c, ret))
+		return;
+	finding_summary(ret, "the request is over the memlock limit, and the CAP_IPC_LOCK that would lift it %s",
+			child ? "counts in the container's user namespace only" : "is permitted to the process but not effective");
+	finding_evidence(ret, "CAP_IPC_LOCK: %s in the process's own user namespace, not effective in the initial one, which is the one the kernel asks",
+			 e->ipc_lock_effective ? "effective" : "permitted, not effective");
+	tell(in, id, &c, child ? DETAIL_cap_in_child_namespace : DETAIL_cap_permitted_only, ret);
+	if (child)
+		finding_remedy(ret, "run the container without a user namespace of its own (Kubernetes: hostUsers: true) with CAP_IPC_LOCK added, or raise its memlock limit, which needs no capability");
+	else
+		finding_remedy(ret, "make it effective: the file capability with +ep (`setcap cap_ipc_lock+ep PROGRAM`), AmbientCapabilities=CAP_IPC_LOCK in the unit, or run as root in the container; --cap-add alone does not reach a user other than root");
+	charge_raise_limit(in, id, need(&c), ret);
+}
+
+void cause_memlock_privileged_pins_counted(const struct incident *in, const struct identity *id,
+					   struct finding *ret)
+{
+	char held[TEXT_BYTES_LEN], soft[TEXT_BYTES_LEN];
+	struct charge c;
+
+	if (!is_kind(in, id, CHARGE_PRIVILEGED, &c, ret))
+		return;
+	finding_summary(ret, "%s is pinned already, more than the memlock limit of %s: it was pinned while the limit did not hold this process, and keeps counting",
+			text_bytes(held, c.held_pages * id->page_size), text_bytes(soft, in->end.memlock_soft_bytes));
+	finding_evidence(ret, "%" PRIu64 " pages are pinned where the limit lets in %" PRIu64 ": made under CAP_IPC_LOCK, or under a higher limit; the two leave the same trace",
+			 c.held_pages, c.limit_pages);
+	tell(in, id, &c, DETAIL_pinned_already_over_limit, ret);
+	finding_remedy(ret, "register everything before CAP_IPC_LOCK is dropped or the limit lowered, or keep the capability");
+	charge_raise_limit(in, id, need(&c), ret);
+}
+
+void cause_memlock_consumed_by_other_subsystem(const struct incident *in, const struct identity *id,
+					       struct finding *ret)
+{
+	char held[TEXT_BYTES_LEN];
+	struct charge c;
+
+	if (!is_kind(in, id, CHARGE_IO_URING, &c, ret))
+		return;
+	finding_summary(ret, "%s of this process's memlock budget is held by its io_uring buffers; without them the registration would fit",
+			text_bytes(held, c.uring_pages * id->page_size));
+	finding_evidence(ret, "without io_uring: %" PRIu64 " asked + %" PRIu64 " pinned otherwise, limit %" PRIu64 " pages",
+			 c.asked_pages, c.held_pages - (c.uring_pages < c.held_pages ? c.uring_pages : c.held_pages),
+			 c.limit_pages);
+	tell(in, id, &c, DETAIL_held_by_io_uring, ret);
+	finding_remedy(ret, "unregister io_uring buffers that are not needed (io_uring_unregister_buffers), or register fewer or smaller ones");
+	charge_raise_limit(in, id, need(&c), ret);
+}
+
+void cause_locked_vm_per_user_shared(const struct incident *in, const struct identity *id,
+				     struct finding *ret)
+{
+	char held[TEXT_BYTES_LEN], soft[TEXT_BYTES_LEN];
+	struct charge c;
+
+	if (call_is_other(in, API(IO_URING) | API(XDP_UMEM), "memory regions are charged to the process, not to its user", ret) ||
+	    !is_kind(in, id, CHARGE_USER, &c, ret))
+		return;
+	finding_summary(ret, "%s is charged to user %u, whose processes share one budget; the process's memlock limit of %s leaves no room for the request",
+			text_bytes(held, c.held_pages * id->page_size), in->end.uid,
+			text_bytes(soft, in->end.memlock_soft_bytes));
+	if (in->end.api == WIRE_API_IO_URING)
+		finding_evidence(ret, "this process itself explains at most %" PRIu64 " pages of it (%s)",
+				 c.earlier_pages + (c.uring_known ? c.uring_pages : (uint64_t)in->end.pinned_after_pages),
+				 c.uring_known ? "its io_uring buffers" : "all that it has pinned");
+	tell(in, id, &c, DETAIL_charged_to_user, ret);
+	finding_missing(ret, "memlock.by_process", "which processes of the user hold the charge was not seen: the kernel keeps one sum per user");
+	finding_remedy(ret, "look for other processes of the user with io_uring buffers, AF_XDP sockets or perf buffers (`grep -l UserBufs /proc/*/fdinfo/*`, `ss --xdp -p`), and stop them or give each service a user of its own");
+	charge_raise_limit(in, id, need(&c), ret);
+}
+
+void cause_accounting_late_or_leaked(const struct incident *in, const struct identity *id,
+				     struct finding *ret)
+{
+	uint64_t mine;
+	struct charge c;
+
+	if (!is_kind(in, id, CHARGE_UNOWNED, &c, ret))
+		return;
+	mine = c.mr_pages + c.uring_pages;
+	finding_summary(ret, "%" PRIu64 " pages are charged to the process, and its live registrations explain only %" PRIu64
+			": the rest was not given back, or not yet", c.held_pages, mine);
+	finding_evidence(ret, "%" PRIu64 " pages without a live registration; without them the request would fit",
+			 c.held_pages - mine);
+	tell(in, id, &c, DETAIL_pages_without_owner, ret);
+	finding_remedy(ret, "retry after a moment: when it passes, the release of earlier registrations was late");
+	finding_remedy(ret, "compare VmPin in /proc/PID/status with `rdma resource show mr pid PID` of every device and with the queue buffers of its QPs and CQs, which are charged too; when VmPin only grows, the kernel or its driver leaks the charge: restart the process");
+	charge_raise_limit(in, id, need(&c), ret);
 }

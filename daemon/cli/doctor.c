@@ -5,16 +5,17 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <json-c/json.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/utsname.h>
 
 #include "cli/cli.h"
 #include "enrich/enrich.h"
+#include "exposures/exposures.h"
+#include "exposures/read_node.h"
 #include "loader.h"
 
 enum verdict { FINE = 0, DEGRADED = 1, CANNOT_RUN = 2 };
@@ -23,12 +24,15 @@ static const char *const verdict_words[] = { "fine", "degraded", "cannot run" };
 
 #define RING_BYTES 65536 /* nothing is read from it */
 #define PROBLEMS_MAX 32
+#define READ_DEADLINE_MS 10000 /* a second is plenty on a large node that is well */
+#define COLUMNS 100
+#define LABEL "            " /* as wide as what stands before every paragraph */
 
 struct examination {
 	struct kfacts *kf;
 	struct loader *loader;
 	struct identity id;
-	struct facts facts;
+	struct exposures exposures;
 	enum verdict verdict;
 	char problems[PROBLEMS_MAX][512];
 	uint32_t nproblems;
@@ -73,18 +77,25 @@ static void examine_slots(struct examination *x)
 		problem(x, DEGRADED, "%s", why);
 }
 
+/* Settings of the node are no fault of its hooks: they do not change the verdict. */
+static void examine_node(struct examination *x)
+{
+	struct enrich enrich = enrich_system("");
+	static struct node node;
+	struct utsname uts;
+
+	uname(&uts);
+	node_read_within(&enrich, uts.machine, READ_DEADLINE_MS, &node);
+	exposures_judge(&node, &x->exposures);
+}
+
 /* Attaches everything for as long as it takes to look. */
-static void examine(struct examination *x)
+static void examine_hooks(struct examination *x)
 {
 	struct loader_opts opts = { .ring_bytes = RING_BYTES };
-	struct enrich enrich = enrich_system("");
-	struct facts_request nobody = {};
 	const char *why = "";
 	int err;
 
-	facts_unknown(&x->facts, FACT_NOT_ASKED);
-	enrich_meminfo(&enrich, &nobody, &x->facts);
-	enrich_zoneinfo(&enrich, &nobody, &x->facts);
 	err = kfacts_open(&x->kf);
 	if (err) {
 		problem(x, CANNOT_RUN, "this kernel has no BTF (/sys/kernel/btf/vmlinux: %s): it must be built with "
@@ -99,54 +110,6 @@ static void examine(struct examination *x)
 	}
 	loader_attach(x->loader);
 	examine_slots(x);
-}
-
-/* --- exposures ------------------------------------------------------------------ */
-
-struct exposure {
-	const char *id;
-	char what[256];
-};
-
-#define EXPOSURES_MAX 2
-
-/* Bytes of ZONE_MOVABLE, all nodes. */
-static uint64_t movable_bytes(void)
-{
-	FILE *f = fopen("/proc/zoneinfo", "re");
-	uint64_t pages = 0, n;
-	bool movable = false;
-	char line[256], zone[32];
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Node %*d, zone %31s", zone) == 1)
-			movable = !strcmp(zone, "Movable");
-		else if (movable && sscanf(line, " managed %" SCNu64, &n) == 1)
-			pages += n;
-	}
-	if (f)
-		fclose(f);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static uint32_t exposures(const struct examination *x, struct exposure ret[EXPOSURES_MAX])
-{
-	uint64_t movable = movable_bytes();
-	uint32_t n = 0;
-
-	if (FACT_KNOWN(&x->facts, cma_total_bytes) && x->facts.cma_total_bytes) {
-		ret[n].id = "cma_area";
-		snprintf(ret[n++].what, sizeof(ret[0].what),
-			 "%" PRIu64 " MiB of CMA: a page there that is held by an earlier reference cannot be moved out "
-			 "for a long-term pin (cma=, hugetlb_cma=)", x->facts.cma_total_bytes >> 20);
-	}
-	if (movable) {
-		ret[n].id = "movable_zone";
-		snprintf(ret[n++].what, sizeof(ret[0].what),
-			 "%" PRIu64 " MiB of ZONE_MOVABLE: a page there that is held by an earlier reference cannot be moved "
-			 "out for a long-term pin (movablecore=, kernelcore=, memory onlined as movable)", movable >> 20);
-	}
-	return n;
 }
 
 /* --- output --------------------------------------------------------------------- */
@@ -169,12 +132,54 @@ static struct json_object *slot_json(const struct slot_status *st)
 	return o;
 }
 
+static struct json_object *lines_json(const char lines[][EXPOSURE_TEXT], uint32_t n)
+{
+	struct json_object *a = json_object_new_array();
+
+	for (uint32_t i = 0; i < n; i++)
+		json_object_array_add(a, json_object_new_string(lines[i]));
+	return a;
+}
+
+static struct json_object *exposures_json(const struct exposures *ex)
+{
+	struct json_object *a = json_object_new_array();
+
+	for (uint32_t i = 0; i < EXPOSURES_MAX; i++) {
+		const struct exposure *e = &ex->rows[i];
+		struct json_object *o;
+
+		if (e->severity == SEVERITY_NONE)
+			continue;
+		o = json_object_new_object();
+		json_object_object_add(o, "id", json_object_new_string(e->id));
+		json_object_object_add(o, "severity", json_object_new_string(severity_name(e->severity)));
+		json_object_object_add(o, "what", json_object_new_string(e->what));
+		json_object_object_add(o, "evidence", lines_json(e->evidence, e->nevidence));
+		json_object_object_add(o, "remedies", lines_json(e->remedies, e->nremedies));
+		json_object_array_add(a, o);
+	}
+	return a;
+}
+
+static struct json_object *not_checked_json(const struct exposures *ex)
+{
+	struct json_object *a = json_object_new_array();
+
+	for (uint32_t i = 0; i < ex->nnot_checked; i++) {
+		struct json_object *o = json_object_new_object();
+
+		json_object_object_add(o, "what", json_object_new_string(ex->not_checked[i].what));
+		json_object_object_add(o, "why", json_object_new_string(ex->not_checked[i].why));
+		json_object_array_add(a, o);
+	}
+	return a;
+}
+
 static void print_json(const struct examination *x)
 {
 	struct json_object *o = json_object_new_object(), *slots = json_object_new_array();
-	struct json_object *problems = json_object_new_array(), *exposed = json_object_new_array();
-	struct exposure ex[EXPOSURES_MAX];
-	uint32_t nex = exposures(x, ex);
+	struct json_object *problems = json_object_new_array();
 
 	for (uint32_t i = 0; x->loader && i < loader_nslots(); i++) {
 		struct slot_status st;
@@ -184,36 +189,74 @@ static void print_json(const struct examination *x)
 	}
 	for (uint32_t i = 0; i < x->nproblems; i++)
 		json_object_array_add(problems, json_object_new_string(x->problems[i]));
-	for (uint32_t i = 0; i < nex; i++) {
-		struct json_object *e = json_object_new_object();
-
-		json_object_object_add(e, "id", json_object_new_string(ex[i].id));
-		json_object_object_add(e, "what", json_object_new_string(ex[i].what));
-		json_object_array_add(exposed, e);
-	}
 	json_object_object_add(o, "verdict", json_object_new_string(verdict_words[x->verdict]));
 	json_object_object_add(o, "kernel", json_object_new_string(x->id.kernel));
 	json_object_object_add(o, "agent_version", json_object_new_string(PINWHY_VERSION));
 	json_object_object_add(o, "problems", problems);
 	json_object_object_add(o, "slots", slots);
-	json_object_object_add(o, "exposures", exposed);
+	json_object_object_add(o, "exposures", exposures_json(&x->exposures));
+	json_object_object_add(o, "not_checked", not_checked_json(&x->exposures));
 	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(o);
 }
 
+/* A paragraph behind its label, broken at blanks. A word that is longer than a line stays whole. */
+static void print_wrapped(const char *label, const char *text)
+{
+	size_t column = strlen(LABEL);
+
+	printf("%-*s", (int)column, label);
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (column > strlen(LABEL) && column + 1 + len > COLUMNS) {
+			printf("\n" LABEL);
+			column = strlen(LABEL);
+		} else if (column > strlen(LABEL)) {
+			putchar(' ');
+			column++;
+		}
+		printf("%.*s", (int)len, text);
+		column += len;
+		text += len;
+		text += strspn(text, " ");
+	}
+	putchar('\n');
+}
+
+static void print_exposures(const struct exposures *ex)
+{
+	char text[EXPOSURE_TEXT + 64];
+	bool any = false;
+
+	for (uint32_t i = 0; i < EXPOSURES_MAX; i++) {
+		const struct exposure *e = &ex->rows[i];
+
+		if (e->severity == SEVERITY_NONE)
+			continue;
+		any = true;
+		snprintf(text, sizeof(text), "%s (%s): %s", e->id, severity_name(e->severity), e->what);
+		print_wrapped("  exposure", text);
+		for (uint32_t k = 0; k < e->nevidence; k++)
+			print_wrapped("    seen", e->evidence[k]);
+		for (uint32_t k = 0; k < e->nremedies; k++)
+			print_wrapped("    remedy", e->remedies[k]);
+	}
+	if (!any)
+		print_wrapped("  exposure", ex->nnot_checked ? "none, as far as could be checked" : "none");
+	for (uint32_t i = 0; i < ex->nnot_checked; i++) {
+		snprintf(text, sizeof(text), "%s: %s", ex->not_checked[i].what, ex->not_checked[i].why);
+		print_wrapped("  unchecked", text);
+	}
+}
+
 static void print_text(const struct examination *x)
 {
-	struct exposure ex[EXPOSURES_MAX];
-	uint32_t nex = exposures(x, ex);
-
 	printf("pinwhy %s on %s: %s\n", PINWHY_VERSION, x->id.kernel[0] ? x->id.kernel : "this kernel",
 	       verdict_words[x->verdict]);
 	for (uint32_t i = 0; i < x->nproblems; i++)
 		printf("  problem   %s\n", x->problems[i]);
-	for (uint32_t i = 0; i < nex; i++)
-		printf("  exposure  %s\n", ex[i].what);
-	if (!nex)
-		printf("  exposure  none: no CMA area and no ZONE_MOVABLE on this node\n");
+	print_exposures(&x->exposures);
 	for (uint32_t i = 0; x->loader && i < loader_nslots(); i++) {
 		struct slot_status st;
 
@@ -226,10 +269,11 @@ static void print_text(const struct examination *x)
 static const char usage[] =
 	"Usage: pinwhy doctor [--json]\n"
 	"Attaches every hook for a moment and says what this node supports, what is missing and\n"
-	"why, and which of its settings make a registration failure possible.\n"
+	"why, and which of its settings make a registration failure possible, with the numbers seen\n"
+	"and what to change. What could not be looked at is named.\n"
 	"  --json   as one JSON object\n"
 	"  --help   this text\n"
-	"Exit status: 0 fine, 1 degraded, 2 cannot run.\n";
+	"Exit status, of the hooks alone: 0 fine, 1 degraded, 2 cannot run.\n";
 
 int cmd_doctor(int argc, char **argv)
 {
@@ -253,7 +297,8 @@ int cmd_doctor(int argc, char **argv)
 		fprintf(stderr, "pinwhy doctor: unexpected argument '%s'\n%s", argv[optind], usage);
 		return CANNOT_RUN;
 	}
-	examine(&x);
+	examine_node(&x);
+	examine_hooks(&x);
 	if (json)
 		print_json(&x);
 	else

@@ -22,24 +22,29 @@
 #define REPORT_DEPTH_MAX 16
 
 static const char help[] =
-	"Usage: pinwhy explain [FILE|-] [--pid N] [--since T] [--id ID]\n"
+	"Usage: pinwhy explain [FILE|-] [--pid N] [--since T] [--id ID] [--full] [--color=WHEN]\n"
 	"Prints reports as a person reads them. FILE holds one report or many, in JSON; - is standard\n"
 	"input. Without FILE: this node's latest report, from " CONFIG_REPORTS_SERVICE ".\n\n"
 	"      --pid N     only of this process\n"
 	"      --since T   only from T on: 90s, 10m, 2h, 3d, or a time in UTC, 2026-11-29T04:12:00Z\n"
 	"      --id ID     only this report; the beginning of its id is enough\n"
-	"  -h, --help      this text\n";
+	"      --full      everything a report says, not only what fits on a screen\n"
+	"      --color=WHEN  auto: on a terminal, unless NO_COLOR is set; always; never\n"
+	"  -h, --help      this text\n\n"
+	"Lines are as wide as the terminal, or as COLUMNS says.\n";
 
 struct wanted {
 	const char *id;
 	int64_t pid;		/* 0 = any */
 	char since[TEXT_TIME_LEN];	/* "" = any; compared as text */
 	bool last_only;
+	bool full;
+	const char *colour;	/* auto, always, never */
 };
 
 struct reading {
 	const struct wanted *wanted;
-	unsigned int width;
+	struct explain_style style;
 	uint64_t printed, reports, skipped_lines;
 	bool torn;
 	struct json_object *last;	/* kept when only the last one is wanted */
@@ -73,7 +78,7 @@ static void print_report(struct reading *r, struct json_object *report)
 {
 	if (r->printed++)
 		fputc('\n', stdout);
-	explain_print_width(stdout, report, r->width);
+	explain_print_style(stdout, report, &r->style);
 }
 
 /* Takes over the report. */
@@ -105,6 +110,7 @@ static int read_all(struct reading *r, FILE *in, struct json_tokener *tok)
 	struct json_object *o;
 	size_t len, bytes = 0, at;
 
+	errno = 0;
 	while (fgets(line, sizeof(line), in)) {
 		len = strlen(line);
 		at = bytes ? 0 : strspn(line, " \t\r\n");
@@ -132,16 +138,41 @@ static int read_all(struct reading *r, FILE *in, struct json_tokener *tok)
 		}
 	}
 	r->torn = bytes > 0;
-	return ferror(in) ? -EIO : 0;
+	return ferror(in) ? (errno ? -errno : -EIO) : 0;
 }
 
-static unsigned int terminal_width(void)
+static unsigned int terminal_columns(void)
 {
 	struct winsize size;
 
-	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
 		return size.ws_col;
-	return EXPLAIN_WIDTH;
+	return 0;
+}
+
+static struct explain_style style_of(const struct wanted *wanted)
+{
+	return (struct explain_style){
+		.width = explain_width(getenv("COLUMNS"), terminal_columns()),
+		.colour = explain_colour(wanted->colour, getenv("NO_COLOR"), getenv("TERM"),
+					 isatty(STDOUT_FILENO)) == 1,
+		.full = wanted->full,
+	};
+}
+
+/* Nothing was printed: what was there instead, and what helps. */
+static void tell_nothing(const struct reading *r, const char *path)
+{
+	const struct wanted *w = r->wanted;
+
+	if (r->reports == 0) {
+		fprintf(stderr, "pinwhy explain: %s holds no report: name a file that `pinwhy run --reports FILE` writes, "
+			"as JSON\n", path);
+		return;
+	}
+	fprintf(stderr, "pinwhy explain: %s: none of its reports fits (%llu read); ask for less: leave out%s%s%s\n", path,
+		(unsigned long long)r->reports, w->id ? " --id" : "", w->pid ? " --pid" : "",
+		w->since[0] ? " --since, or go back further" : "");
 }
 
 static int conclude(struct reading *r, const char *path, int err)
@@ -150,15 +181,14 @@ static int conclude(struct reading *r, const char *path, int err)
 		print_report(r, r->last);
 	json_object_put(r->last);
 	if (err)
-		fprintf(stderr, "pinwhy explain: reading %s failed\n", path);
+		fprintf(stderr, "pinwhy explain: reading %s failed: %s\n", path, strerror(-err));
 	if (r->torn)
 		fprintf(stderr, "pinwhy explain: %s ends in the middle of a report (the last one is cut off)\n", path);
 	if (r->skipped_lines)
 		fprintf(stderr, "pinwhy explain: %s: %llu line%s not part of a report passed over\n", path,
 			(unsigned long long)r->skipped_lines, r->skipped_lines == 1 ? " that is" : "s that are");
-	if (r->printed == 0)
-		fprintf(stderr, r->reports ? "pinwhy explain: %s: none of its reports fits\n" :
-			"pinwhy explain: %s holds no report\n", path);
+	if (r->printed == 0 && !err)
+		tell_nothing(r, path);
 	if (fflush(stdout) != 0) {
 		fprintf(stderr, "pinwhy explain: cannot write: %s\n", strerror(errno));
 		return 1;
@@ -168,7 +198,7 @@ static int conclude(struct reading *r, const char *path, int err)
 
 static int explain_file(const struct wanted *wanted, const char *path, FILE *in)
 {
-	struct reading r = { .wanted = wanted, .width = terminal_width() };
+	struct reading r = { .wanted = wanted, .style = style_of(wanted) };
 	struct json_tokener *tok = json_tokener_new_ex(REPORT_DEPTH_MAX);
 	int err;
 
@@ -232,6 +262,55 @@ static bool parse_since(const char *s, char ret_since[TEXT_TIME_LEN])
 	return true;
 }
 
+static bool parse_pid(const char *s, struct wanted *w)
+{
+	char *end;
+
+	errno = 0;
+	w->pid = strtol(s, &end, 10);
+	if (isdigit((unsigned char)*s) && !*end && !errno && w->pid > 0)
+		return true;
+	fprintf(stderr, "pinwhy explain: --pid %s: not a process id; give its number\n", s);
+	return false;
+}
+
+static bool parse_id(const char *s, struct wanted *w)
+{
+	w->id = s;
+	if (*s && s[strspn(s, "0123456789abcdef-")] == '\0')
+		return true;
+	fprintf(stderr, "pinwhy explain: --id %s: not a report's id; give the beginning of one, as on its line `more`\n", s);
+	return false;
+}
+
+/* False: the value is none; says what is. */
+static bool take_option(int c, const char *value, struct wanted *w)
+{
+	switch (c) {
+	case 'p':
+		return parse_pid(value, w);
+	case 's':
+		if (parse_since(value, w->since))
+			return true;
+		fprintf(stderr, "pinwhy explain: --since %s: give 90s, 10m, 2h, 3d, or 2026-11-29T04:12:00Z\n", value);
+		return false;
+	case 'i':
+		return parse_id(value, w);
+	case 'f':
+		w->full = true;
+		return true;
+	case 'c':
+		w->colour = value ? value : "always";
+		if (explain_colour(w->colour, NULL, NULL, false) >= 0)
+			return true;
+		fprintf(stderr, "pinwhy explain: --color=%s: give auto, always or never\n", w->colour);
+		return false;
+	default:
+		fputs("Try 'pinwhy explain --help'.\n", stderr);
+		return false;
+	}
+}
+
 /* -1 = go on, else an exit status. */
 static int parse(int argc, char **argv, struct wanted *w)
 {
@@ -239,39 +318,21 @@ static int parse(int argc, char **argv, struct wanted *w)
 		{ "pid", required_argument, NULL, 'p' },
 		{ "since", required_argument, NULL, 's' },
 		{ "id", required_argument, NULL, 'i' },
+		{ "full", no_argument, NULL, 'f' },
+		{ "color", optional_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	char *end;
 	int c;
 
 	optind = 1;
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		switch (c) {
-		case 'h':
+		if (c == 'h') {
 			fputs(help, stdout);
 			return 0;
-		case 'p':
-			w->pid = strtol(optarg, &end, 10);
-			if (*end || w->pid <= 0) {
-				fprintf(stderr, "pinwhy explain: --pid %s: not a process id\n", optarg);
-				return 2;
-			}
-			break;
-		case 's':
-			if (!parse_since(optarg, w->since)) {
-				fprintf(stderr, "pinwhy explain: --since %s: give 90s, 10m, 2h, 3d, or 2026-11-29T04:12:00Z\n",
-					optarg);
-				return 2;
-			}
-			break;
-		case 'i':
-			w->id = optarg;
-			break;
-		default:
-			fputs("Try 'pinwhy explain --help'.\n", stderr);
-			return 2;
 		}
+		if (!take_option(c, optarg, w))
+			return 2;
 	}
 	if (argc - optind > 1) {
 		fputs("pinwhy explain: name one file\n", stderr);
@@ -282,7 +343,7 @@ static int parse(int argc, char **argv, struct wanted *w)
 
 int cmd_explain(int argc, char **argv)
 {
-	struct wanted wanted = { 0 };
+	struct wanted wanted = { .colour = "auto" };
 	int status = parse(argc, argv, &wanted);
 
 	if (status >= 0)

@@ -15,18 +15,6 @@
 #define STAT_START_FIELD 22	/* proc(5): starttime */
 #define STAT_AFTER_COMM 3	/* the first field behind the name in brackets */
 
-static void fail_all(struct facts *f, int err)
-{
-	ENRICH_FAIL(f, proc_start_ticks, err);
-	ENRICH_FAIL(f, vm_pin_bytes, err);
-	ENRICH_FAIL(f, vm_lck_bytes, err);
-	ENRICH_FAIL(f, exe, err);
-	ENRICH_FAIL(f, comm, err);
-	ENRICH_FAIL(f, cgroup, err);
-	ENRICH_FAIL(f, cgroup_memory_current_bytes, err);
-	ENRICH_FAIL(f, cgroup_memory_max_bytes, err);
-}
-
 /* The name of a process may hold blanks and brackets: fields are counted from the last ')'. */
 static int parse_start_ticks(const char *stat, uint64_t *ret_ticks)
 {
@@ -135,38 +123,37 @@ static void read_comm(int proc_fd, struct facts *f)
 	ENRICH_FAIL(f, comm, err);
 }
 
-void enrich_process(const struct enrich *e, const struct facts_request *req, struct facts *f)
+int enrich_open_process(const struct enrich *e, const struct facts_request *req, int *ret_fd)
 {
 	char path[PATH_MAX];
 	uint64_t ticks;
 	int fd, err;
 
-	if (!req->tgid) {
-		fail_all(f, -ESRCH);
-		return;
-	}
-	if (snprintf(path, sizeof(path), "%s/proc/%u", e->root, req->tgid) >= (int)sizeof(path)) {
-		fail_all(f, -ENAMETOOLONG);
-		return;
-	}
-	/* Everything below goes through this one directory, which stays with its process. */
+	if (!req->tgid)
+		return -ESRCH;
+	if (snprintf(path, sizeof(path), "%s/proc/%u", e->root, req->tgid) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0) {
-		/* No such directory means no such process. */
-		fail_all(f, errno == ENOENT ? -ESRCH : -errno);
-		return;
-	}
+	/* No such directory means no such process. */
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
 	err = read_start_ticks(fd, "stat", &ticks);
 	if (!err)
 		err = verify(e, fd, req, ticks);
 	if (err) {
-		fail_all(f, err == -ENOENT ? -ESRCH : err);
-	} else {
-		ENRICH_SET(f, proc_start_ticks, ticks);
-		read_status(fd, f);
-		read_exe(fd, f);
-		read_comm(fd, f);
-		enrich_cgroup(e, fd, f);
+		close(fd);
+		return err == -ENOENT ? -ESRCH : err;
 	}
-	close(fd);
+	*ret_fd = fd;
+	return 0;
+}
+
+void enrich_process(const struct enrich *e, const struct facts_request *req, int proc_fd, struct facts *f)
+{
+	(void)e;
+	(void)req;
+	ENRICH_FAIL(f, proc_start_ticks, read_start_ticks(proc_fd, "stat", &f->proc_start_ticks));
+	read_status(proc_fd, f);
+	read_exe(proc_fd, f);
+	read_comm(proc_fd, f);
 }

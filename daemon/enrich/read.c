@@ -65,6 +65,20 @@ int read_number(const char *text, uint64_t *ret_value)
 	return 0;
 }
 
+int read_file_number(const char *root, const char *path, uint64_t *ret_value)
+{
+	char text[64];
+	FILE *in;
+	int err;
+
+	err = read_open(root, path, &in);
+	if (err)
+		return err;
+	err = read_first_line(in, text, sizeof(text));
+	fclose(in);
+	return err ? err : read_number(text, ret_value);
+}
+
 int read_kb_line(const char *line, const char *name, uint64_t *ret_bytes)
 {
 	size_t len = strlen(name);

@@ -15,6 +15,8 @@ int read_open_at(int dir_fd, const char *name, FILE **ret_f);
 int read_first_line(FILE *f, char *ret_text, size_t size);
 /* A whole decimal number at the start of `text`, blanks before it allowed. -EBADMSG otherwise. */
 int read_number(const char *text, uint64_t *ret_value);
+/* The number on the first line of `root`/`path`. */
+int read_file_number(const char *root, const char *path, uint64_t *ret_value);
 /* "NAME: 12 kB" -> bytes. -ENOENT when `line` is about another name, -EBADMSG when it is malformed. */
 int read_kb_line(const char *line, const char *name, uint64_t *ret_bytes);
 

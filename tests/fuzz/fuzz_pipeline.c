@@ -77,7 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct identity id = { .page_size = 4096, .foll_longterm = 0x100, .target_watched = true,
 					    .putback_watched = true };
 	static const struct pipeline_settings settings = { .facts_deadline_ns = 1000, .storm_window_ns = 5000,
-							   .storm_burst = 2, .storm_signatures = 4 };
+							   .storm_burst = 2, .storm_signatures = 4,
+							   .storm_cgroup_reports = 3, .storm_cgroups = 2 };
 	const struct pipeline_ops ops = { .ask = ask, .emit = emit };
 	struct clock_pair now = { 1000, 1796000000000000000 };
 	struct pipeline_stats stats;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A firmware command of mlx5 that failed after the pin. */
-static void fail_command(struct incident *in, uint32_t opcode, uint32_t status, int err)
+static void fail_firmware(struct incident *in, uint32_t opcode, uint32_t status, int err)
 {
 	struct wire_reg_end *e = &in->end;
 
@@ -24,19 +24,19 @@ static void fail_command(struct incident *in, uint32_t opcode, uint32_t status, 
 
 void prove_mkey_exhausted_fw(struct incident *ret)
 {
-	fail_command(ret, 0x200, 0x8, ENOMEM);
+	fail_firmware(ret, 0x200, 0x8, ENOMEM);
 }
 
 void prove_fw_command_rejected(struct incident *ret)
 {
-	fail_command(ret, 0x200, 0x3, EINVAL);
+	fail_firmware(ret, 0x200, 0x3, EINVAL);
 }
 
 void prove_fw_command_timeout(struct incident *ret)
 {
 	struct wire_reg_end *e = &ret->end;
 
-	fail_command(ret, 0x200, 0, ETIMEDOUT);
+	fail_firmware(ret, 0x200, 0, ETIMEDOUT);
 	e->have &= ~WIRE_HAVE_FW;
 	e->nchain = 0;
 	add_chain(ret, WIRE_FN_MKEY, -ETIMEDOUT);

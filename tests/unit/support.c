@@ -39,7 +39,7 @@ struct pipeline_settings test_settings(void)
 {
 	return (struct pipeline_settings){
 		.facts_deadline_ns = NS_PER_S / 2, .storm_window_ns = 60 * NS_PER_S,
-		.storm_burst = 3, .storm_signatures = 16,
+		.storm_burst = 3, .storm_signatures = 16, .storm_cgroup_reports = 1000, .storm_cgroups = 4,
 	};
 }
 
@@ -72,7 +72,8 @@ void build_failure(struct incident *ret, int err)
 	e->length = 256 * PAGE;
 	e->iova = RANGE;
 	e->have = WIRE_HAVE_COMMAND | WIRE_HAVE_UMEM | WIRE_HAVE_DEVICE | WIRE_HAVE_PINNED_VM |
-		  WIRE_HAVE_MEMLOCK | WIRE_HAVE_CGROUP | WIRE_HAVE_VMAS;
+		  WIRE_HAVE_MEMLOCK | WIRE_HAVE_CGROUP | WIRE_HAVE_VMAS | WIRE_HAVE_CAPS;
+	e->caps = (struct wire_caps){ .max_mr = 1 << 20, .max_mr_size = UINT64_MAX };
 	e->memlock_soft_bytes = e->memlock_hard_bytes = UINT64_MAX;
 	e->result = -err;
 	e->tgid = 4242;
@@ -99,6 +100,37 @@ void fail_upwards(struct incident *in, int err)
 	add_chain(in, WIRE_FN_UMEM, -err);
 	add_chain(in, WIRE_FN_DRIVER_RXE, -err);
 	add_chain(in, WIRE_FN_UVERBS, -err);
+}
+
+static void before_the_memory(struct incident *ret, int err)
+{
+	build_failure(ret, err);
+	ret->end.have &= ~(uint32_t)(WIRE_HAVE_UMEM | WIRE_HAVE_PINNED_VM | WIRE_HAVE_VMAS);
+	ret->end.have |= WIRE_HAVE_CAPS;
+	ret->end.stage = WIRE_STAGE_UVERBS;
+}
+
+void fail_command(struct incident *ret, int err)
+{
+	before_the_memory(ret, err);
+	add_chain(ret, WIRE_FN_UVERBS, -err);
+}
+
+void fail_driver(struct incident *ret, int err)
+{
+	before_the_memory(ret, err);
+	add_chain(ret, WIRE_FN_DRIVER_RXE, -err);
+	add_chain(ret, WIRE_FN_UVERBS, -err);
+}
+
+void held_by(struct incident *in, uint64_t pinned, uint64_t memory_regions, uint64_t io_uring)
+{
+	in->end.pinned_before_pages = in->end.pinned_after_pages = pinned;
+	in->facts.mr_process_pages = memory_regions;
+	in->facts.io_uring_pages = io_uring;
+	in->facts.mr_process_count = 1;
+	in->facts.err[FACT_mr_process_pages] = in->facts.err[FACT_io_uring_pages] = 0;
+	in->facts.err[FACT_mr_process_count] = 0;
 }
 
 void fail_pin(struct incident *in, int err)
@@ -315,8 +347,35 @@ struct facts test_facts(void)
 	f.cma_free_bytes = 1ULL << 29;
 	f.free_outside_bytes = 5ULL << 30;
 	f.vm_pin_bytes = 4096;
+	/* All that prove_rlimit_memlock_exceeded() has pinned. */
+	f.mr_process_pages = 100;
+	f.mr_process_count = 1;
 	f.cgroup_memory_current_bytes = 1 << 20;
 	f.cgroup_memory_max_bytes = UINT64_MAX;
+	strcpy(f.limit_set_by, "sshd.service (sshd[812]): its parent systemd[1] has unlimited");
+	strcpy(f.limit_chain, "worker[4242] 1.2 MiB < sshd[812] 1.2 MiB < systemd[1] unlimited");
+	f.mr_process_pages = 90;
+	f.mr_process_count = 3;
+	f.mr_device_count = 5;
+	f.io_uring_pages = 10;
+	f.err[FACT_cgroup_max_path] = FACT_NONE;
+	f.err[FACT_rdmacg_path] = f.err[FACT_rdmacg_object_max] = f.err[FACT_rdmacg_object_current] = FACT_NONE;
+	f.err[FACT_hugetlb_total_pages] = f.err[FACT_hugetlb_free_pages] = FACT_NOT_ASKED;
+	f.err[FACT_hugetlb_reserved_pages] = f.err[FACT_hugetlb_cgroup_max_bytes] = FACT_NOT_ASKED;
+	f.err[FACT_hugetlb_cgroup_current_bytes] = f.err[FACT_hugetlb_cgroup_max_events] = FACT_NOT_ASKED;
+	f.vfio_entry_limit = 65535;
+	f.max_map_count = 65530;
+	f.map_count = 410;
+	strcpy(f.node_free, "0: 4294967296, 1: 2147483648");
+	strcpy(f.job_scheduler, "slurm");
+	strcpy(f.job_id, "1");
+	strcpy(f.job_rank, "3");
+	strcpy(f.communicator, "10.0.0.1:4000");
+	strcpy(f.libraries, "libibverbs.so.1.14.44.0=0123456789abcdef0123456789abcdef01234567\nlibnccl.so.2=");
+	strcpy(f.nvidia_version, "535.104.05");
+	strcpy(f.nvidia_flavour, "proprietary");
+	f.err[FACT_bar1_total_bytes] = f.err[FACT_bar1_used_bytes] = FACT_NOT_ASKED;
+	f.err[FACT_bar1_free_bytes] = FACT_NOT_ASKED;
 	strcpy(f.exe, "/usr/bin/worker");
 	strcpy(f.comm, "worker");
 	strcpy(f.cgroup, "/slurm/job_1");

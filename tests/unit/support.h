@@ -35,6 +35,12 @@ void fail_upwards(struct incident *in, int err);
 void fail_pin(struct incident *in, int err);
 /* A registration of 256 pages that failed with `err` at uverbs, and nothing else. */
 void build_failure(struct incident *ret, int err);
+/* The command refused the registration by itself; the device offers on-demand paging nowhere. */
+void fail_command(struct incident *ret, int err);
+/* The driver refused it before it came to the memory. */
+void fail_driver(struct incident *ret, int err);
+/* Pages pinned already, and the facts about whose they are. */
+void held_by(struct incident *in, uint64_t pinned, uint64_t memory_regions, uint64_t io_uring);
 void add_chain(struct incident *in, enum wire_fn fn, int64_t result);
 /* A small anonymous folio in a CMA pageblock with `extra` surplus references. */
 struct wire_folio *add_folio(struct incident *in, uint64_t index, int64_t extra);

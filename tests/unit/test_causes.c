@@ -118,17 +118,41 @@ static void the_others_are_ruled_out(void **state)
 		proofs[i].build(&in);
 		diagnose(&in, &id, &d);
 		for (k = 0; k < ncauses; k++) {
-			const char *because = ruled_out(&d, causes[k].id);
+			const char *because = ruled_out(&d, proofs[k].id);
 
 			if (k == i)
 				assert_null(because);
 			else if (!causes[k].fn || !(causes[k].when & (in.stuck ? CAUSE_HANGS : CAUSE_FAILS)))
 				continue;
 			else if (!because)
-				fail_msg("%s says nothing about %s", proofs[i].id, causes[k].id);
+				fail_msg("%s says nothing about %s", proofs[i].id, proofs[k].id);
 			else
 				assert_true(because[0]);
 		}
+	}
+}
+
+/* No line of a finding is cut off: what is cut off is what makes it true. */
+static void no_line_is_cut(void **state)
+{
+	struct identity id = test_identity();
+	struct diagnosis d;
+	struct incident in;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < ncauses; i++) {
+		if (!proofs[i].build)
+			continue;
+		proofs[i].build(&in);
+		diagnose(&in, &id, &d);
+		assert_true(strlen(d.verdict.summary) < FINDING_TEXT - 1);
+		for (k = 0; k < d.verdict.nevidence; k++)
+			assert_true(strlen(d.verdict.evidence[k]) < FINDING_TEXT - 1);
+		for (k = 0; k < d.verdict.nremedies; k++)
+			assert_true(strlen(d.verdict.remedies[k]) < FINDING_TEXT - 1);
+		for (k = 0; k < d.nruled_out; k++)
+			assert_true(strlen(d.ruled_out[k].because) < FINDING_TEXT - 1);
 	}
 }
 
@@ -269,6 +293,7 @@ int main(void)
 		cmocka_unit_test(every_cause_is_proven_by_its_incident),
 		cmocka_unit_test(what_cannot_be_proven_is_likely),
 		cmocka_unit_test(the_others_are_ruled_out),
+		cmocka_unit_test(no_line_is_cut),
 		cmocka_unit_test(rows_are_complete),
 		cmocka_unit_test(two_proven_become_likely_in_any_order),
 		cmocka_unit_test(proven_wins_over_likely),

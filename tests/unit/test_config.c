@@ -49,7 +49,8 @@ static void defaults_are_those_of_the_table(void **state)
 	assert_string_equal(config.reports, "-");
 	assert_string_equal(config.format, "json");
 	assert_int_equal(config.ring_bytes, 1 << 20);
-	assert_int_equal(config.storm_burst, 8);
+	assert_int_equal(config.storm_burst, 1);
+	assert_int_equal(config.storm_cgroup_reports, 16);
 	assert_false(config.verbose);
 	for (int i = 0; i < CONFIG_IDS; i++)
 		assert_int_equal(config.origin[i], CONFIG_FROM_DEFAULT);

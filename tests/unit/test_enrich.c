@@ -5,57 +5,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "enrich/enrich.h"
-#include "tree.h"
-
-static struct tree tree;
-static struct enrich enrich;
-static struct facts facts;
-static struct facts_request req;
-
-#define KNOWN(fact) assert_int_equal(facts.err[FACT_##fact], 0)
-#define UNKNOWN(fact, error) assert_int_equal(facts.err[FACT_##fact], error)
-
-static const char meminfo[] =
-	"MemTotal:        2048 kB\nMemFree:         1024 kB\nMemAvailable:    1500 kB\n"
-	"Buffers:           10 kB\nCmaTotal:         512 kB\nCmaFree:          100 kB\n";
-
-static const char zoneinfo[] =
-	"Node 0, zone      DMA\n  per-node stats\n      nr_inactive_anon 5\n  pages free     10\n"
-	"        min      1\n      nr_free_pages 10\n      nr_zone_inactive_anon 0\n      nr_free_cma  0\n"
-	"  pagesets\n    cpu: 0\n              count: 0\n"
-	"Node 0, zone   Normal\n  pages free     1000\n      nr_free_pages 1000\n      nr_free_cma  400\n"
-	"Node 0, zone  Movable\n  pages free     5000\n      nr_free_pages 5000\n      nr_free_cma  0\n"
-	"Node 1, zone   Normal\n  pages free     30\n      nr_free_pages 30\n      nr_free_cma  30\n"
-	"Node 1, zone   Device\n  pages free     7\n      nr_free_pages 7\n";
-
-/* starttime (field 22) is 4711 */
-#define STAT(comm, ticks) "123 (" comm ") S 1 2 3 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 " ticks " 9 9\n"
-
-static void make_process(const char *stat)
-{
-	tree_write(&tree, "proc/123/stat", stat);
-	tree_write(&tree, "proc/123/status", "Name:\tx\nVmPeak:\t 9 kB\nVmLck:\t  12 kB\nVmPin:\t  34 kB\n");
-	tree_write(&tree, "proc/123/comm", "app\n");
-	tree_write(&tree, "proc/123/cgroup", "1:name=systemd:/x\n0::/a/b\n");
-	if (symlink("/usr/bin/app", tree_path(&tree, "proc/123/exe")) < 0)
-		abort();
-}
+#include "enrich_tree.h"
 
 static int setup(void **state)
 {
 	(void)state;
-	tree_make(&tree);
-	enrich = (struct enrich){ .root = tree.root, .ticks_per_s = 100, .page_bytes = 4096 };
-	req = (struct facts_request){ .id = 1, .task_start_ns = 47110000000ULL + 5, .tgid = 123,
-				      .tid = 123, .device = "rxe0" };
-	tree_write(&tree, "proc/meminfo", meminfo);
-	tree_write(&tree, "proc/zoneinfo", zoneinfo);
-	make_process(STAT("app", "4711"));
-	tree_write(&tree, "sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
-	tree_write(&tree, "sys/fs/cgroup/a/b/memory.current", "8192\n");
-	tree_write(&tree, "sys/fs/cgroup/a/b/memory.max", "max\n");
-	tree_write(&tree, "sys/fs/cgroup/a/memory.max", "65536\n");
+	enrich_tree_make();
 	return 0;
 }
 
@@ -66,18 +21,17 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void run(void)
-{
-	facts_unknown(&facts, -ENODATA);
-	enrich_read(&enrich, &req, &facts);
-}
-
 static void all_facts_are_read(void **state)
 {
+	const uint64_t not_files = 1ULL << FACT_mr_process_pages | 1ULL << FACT_mr_process_count |
+				   1ULL << FACT_mr_device_count | 1ULL << FACT_bar1_total_bytes |
+				   1ULL << FACT_bar1_used_bytes | 1ULL << FACT_bar1_free_bytes;
+
 	(void)state;
 	run();
+	/* RDMA netlink and NVML are no files: test_rdma.c and test_enrich_waiting.c. */
 	for (int i = 0; i < FACT_MAX; i++)
-		if (facts.err[i])
+		if (!facts.err[i] != !(not_files & (1ULL << i)))
 			fail_msg("%s: %s", fact_descs[i].name, strerror(-facts.err[i]));
 	assert_int_equal(facts.mem_total_bytes, 2048 * 1024);
 	assert_int_equal(facts.mem_free_bytes, 1024 * 1024);
@@ -94,6 +48,31 @@ static void all_facts_are_read(void **state)
 	assert_string_equal(facts.link_layer, "Ethernet");
 	assert_int_equal(facts.cgroup_memory_current_bytes, 8192);
 	assert_int_equal(facts.cgroup_memory_max_bytes, 65536);
+	assert_string_equal(facts.cgroup_max_path, "/a");
+	assert_int_equal(facts.cgroup_oom_kills, 3);
+	assert_int_equal(facts.cgroup_max_events, 7);
+	assert_string_equal(facts.limit_chain, "app[123] 8.0 MiB < shell[1] unlimited");
+	assert_string_equal(facts.rdmacg_path, "/a");
+	assert_int_equal(facts.rdmacg_object_max, 10);
+	assert_int_equal(facts.rdmacg_object_current, 10);
+	assert_int_equal(facts.hugetlb_total_pages, 16);
+	assert_int_equal(facts.hugetlb_free_pages, 5);
+	assert_int_equal(facts.hugetlb_reserved_pages, 2);
+	assert_int_equal(facts.hugetlb_cgroup_max_bytes, 4194304);
+	assert_int_equal(facts.hugetlb_cgroup_current_bytes, 2097152);
+	assert_int_equal(facts.hugetlb_cgroup_max_events, 9);
+	assert_int_equal(facts.io_uring_pages, 2);
+	assert_int_equal(facts.vfio_entry_limit, 65535);
+	assert_int_equal(facts.max_map_count, 65530);
+	assert_int_equal(facts.map_count, 2);
+	assert_string_equal(facts.node_free, "0: 4096, 3: 8192");
+	assert_string_equal(facts.job_scheduler, "slurm");
+	assert_string_equal(facts.job_id, "77");
+	assert_string_equal(facts.job_rank, "3");
+	assert_string_equal(facts.communicator, "10.0.0.1:4000");
+	assert_string_equal(facts.libraries, "libibverbs.so.1=");
+	assert_string_equal(facts.nvidia_version, "535.104.05");
+	assert_string_equal(facts.nvidia_flavour, "proprietary");
 }
 
 /* The table says who fills what; together the rows cover facts.def exactly once. */
@@ -105,6 +84,8 @@ static void each_fact_has_one_source(void **state)
 	for (uint32_t i = 0; i < enrich_nsources; i++) {
 		assert_int_equal(seen & enrich_sources[i].facts, 0);
 		seen |= enrich_sources[i].facts;
+		/* About the node or about the process. */
+		assert_true(!enrich_sources[i].node != !enrich_sources[i].process);
 	}
 	assert_int_equal(seen, (1ULL << FACT_MAX) - 1);
 }
@@ -115,7 +96,7 @@ static void sources_keep_to_their_facts(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < enrich_nsources; i++) {
 		facts_unknown(&facts, -EDOM);
-		enrich_sources[i].fn(&enrich, &req, &facts);
+		enrich_read_one(&enrich_sources[i], &enrich, &req, &facts);
 		for (int k = 0; k < FACT_MAX; k++)
 			if ((facts.err[k] != -EDOM) != !!(enrich_sources[i].facts & (1ULL << k)))
 				fail_msg("%s and %s", enrich_sources[i].name, fact_descs[k].name);
@@ -135,8 +116,27 @@ static void reused_pid_gives_nothing(void **state)
 	UNKNOWN(cgroup, -ESRCH);
 	UNKNOWN(cgroup_memory_current_bytes, -ESRCH);
 	UNKNOWN(cgroup_memory_max_bytes, -ESRCH);
+	/* What the kernel holds for this pid is another's, too. */
+	for (uint32_t i = 0; i < enrich_nsources; i++)
+		for (int k = 0; k < FACT_MAX; k++)
+			if (enrich_sources[i].process && (enrich_sources[i].facts & (1ULL << k)))
+				assert_int_equal(facts.err[k], -ESRCH);
 	KNOWN(mem_total_bytes);
 	KNOWN(link_layer);
+}
+
+/* What was read before the time was up is told; what was not begun says so. */
+static void time_that_is_up(void **state)
+{
+	(void)state;
+	enrich.budget_ns = 1;
+	run();
+	for (int i = 0; i < FACT_MAX; i++)
+		assert_true(facts.err[i] == 0 || facts.err[i] == -ETIMEDOUT);
+	UNKNOWN(libraries, -ETIMEDOUT);
+	enrich.budget_ns = 600000000000;
+	run();
+	KNOWN(libraries);
 }
 
 /* A record of another thread may carry that thread's start. */
@@ -255,6 +255,11 @@ static void cgroups_that_cannot_be_read(void **state)
 	UNKNOWN(cgroup_memory_current_bytes, -EXDEV);
 	tree_write(&tree, "proc/123/cgroup", "4:memory:/z\n");
 	run();
+	/* Its controller has a hierarchy of its own, which is not mounted where it should be. */
+	UNKNOWN(cgroup_memory_current_bytes, -ENOENT);
+	UNKNOWN(cgroup, -EOPNOTSUPP);
+	tree_write(&tree, "proc/123/cgroup", "3:cpu:/z\n");
+	run();
 	UNKNOWN(cgroup_memory_current_bytes, -EOPNOTSUPP);
 	tree_write(&tree, "proc/123/cgroup", "0::/gone (deleted)\n");
 	run();
@@ -288,6 +293,54 @@ static void kernel_without_cma(void **state)
 	UNKNOWN(free_outside_bytes, -EBADMSG);
 }
 
+static void nodes(void **state)
+{
+	static const char *const bad[] = { "3-1", "x", "0-99999999999999999999", "1 2", "-1" };
+	char name[64], text[96];
+
+	(void)state;
+	tree_write(&tree, "sys/devices/system/node/online", "0-39\n");
+	for (int i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "sys/devices/system/node/node%d/meminfo", i);
+		snprintf(text, sizeof(text), "Node %d MemTotal: 9 kB\nNode %d MemFree: 99999999 kB\n", i, i);
+		tree_write(&tree, name, text);
+	}
+	run();
+	KNOWN(node_free);
+	/* Not cut within a number. */
+	assert_true(strlen(facts.node_free) > 200);
+	assert_string_equal(facts.node_free + strlen(facts.node_free) - 12, "102399998976");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		tree_write(&tree, "sys/devices/system/node/online", bad[i]);
+		run();
+		UNKNOWN(node_free, -EBADMSG);
+	}
+	remove(tree_path(&tree, "sys/devices/system/node/online"));
+	run();
+	UNKNOWN(node_free, FACT_NONE);
+}
+
+static void nvidia(void **state)
+{
+	(void)state;
+	tree_write(&tree, "proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for "
+		   "x86_64  550.54.14  Release Build  (dvs-builder@x)  Thu Feb 22 01:44:30 UTC 2024\nGCC version: 12\n");
+	run();
+	assert_string_equal(facts.nvidia_version, "550.54.14");
+	assert_string_equal(facts.nvidia_flavour, "open");
+	tree_write(&tree, "proc/driver/nvidia/version", "what is this\n");
+	run();
+	UNKNOWN(nvidia_version, -EBADMSG);
+	remove(tree_path(&tree, "proc/driver/nvidia/version"));
+	run();
+	UNKNOWN(nvidia_version, FACT_NONE);
+	UNKNOWN(nvidia_flavour, FACT_NONE);
+	tree_write(&tree, "sys/module/nvidia/version", "550.54.14\n");
+	run();
+	assert_string_equal(facts.nvidia_version, "550.54.14");
+	UNKNOWN(nvidia_flavour, FACT_NONE);
+}
+
 static void long_exe_is_not_cut(void **state)
 {
 	char target[300];
@@ -315,6 +368,12 @@ static void this_machine(void **state)
 	KNOWN(proc_start_ticks);
 	KNOWN(vm_pin_bytes);
 	KNOWN(exe);
+	KNOWN(limit_chain);
+	KNOWN(limit_set_by);
+	KNOWN(map_count);
+	KNOWN(max_map_count);
+	KNOWN(io_uring_pages);
+	assert_true(facts.map_count > 5);
 	assert_true(facts.free_outside_bytes <= facts.mem_total_bytes);
 }
 
@@ -337,6 +396,9 @@ int main(void)
 		TEST(cgroups_that_cannot_be_read),
 		TEST(names_with_dots_are_not_parents),
 		TEST(kernel_without_cma),
+		TEST(nodes),
+		TEST(nvidia),
+		TEST(time_that_is_up),
 		TEST(long_exe_is_not_cut),
 		TEST(this_machine),
 	};

@@ -195,6 +195,163 @@ static void facts_that_came(void **state)
 	assert_null(missing(r, "process.exe"));
 }
 
+/* The report of the incident with these facts. */
+static struct json_object *report_of(const struct facts *f)
+{
+	bench_incident(&bench, &in);
+	pipeline_facts(bench.pipeline, bench.last_ask.id, f, test_clock(bench.mono_ns));
+	assert_int_equal(bench.nreports, 1);
+	return bench.reports[0];
+}
+
+static void who_set_the_limit(void **state)
+{
+	struct json_object *r;
+
+	(void)state;
+	prove_rlimit_memlock_exceeded(&in);
+	r = report(true);
+	assert_string_equal(jstr(r, "memlock.limit_set_by"),
+			    "sshd.service (sshd[812]): its parent systemd[1] has unlimited");
+	assert_non_null(strstr(jstr(r, "memlock.limit_chain"), "worker[4242]"));
+	assert_int_equal(jint(r, "memlock.by_subsystem.rdma_pages"), 90);
+	assert_int_equal(jint(r, "memlock.by_subsystem.io_uring_pages"), 10);
+}
+
+static void no_limit_was_set_by_nobody(void **state)
+{
+	struct facts f = test_facts();
+	struct json_object *r;
+
+	(void)state;
+	f.err[FACT_limit_set_by] = f.err[FACT_io_uring_pages] = -EACCES;
+	r = report_of(&f);
+	assert_null(jget(r, "memlock.limit_set_by"));
+	assert_null(jget(r, "memlock.by_subsystem"));
+	assert_null(missing(r, "memlock.limit_set_by"));
+	assert_null(missing(r, "memlock.by_subsystem.io_uring_pages"));
+}
+
+static void the_job_and_its_libraries(void **state)
+{
+	struct json_object *r = report(true);
+
+	(void)state;
+	assert_string_equal(jstr(r, "process.job.scheduler"), "slurm");
+	assert_string_equal(jstr(r, "process.job.id"), "1");
+	assert_string_equal(jstr(r, "process.job.rank"), "3");
+	assert_string_equal(jstr(r, "process.communicator"), "10.0.0.1:4000");
+	assert_string_equal(jstr(r, "process.libraries.0.name"), "libibverbs.so.1.14.44.0");
+	assert_string_equal(jstr(r, "process.libraries.0.build_id"), "0123456789abcdef0123456789abcdef01234567");
+	assert_string_equal(jstr(r, "process.libraries.1.name"), "libnccl.so.2");
+	assert_null(jget(r, "process.libraries.1.build_id"));
+	assert_null(jget(r, "process.libraries.2"));
+}
+
+static void the_node_and_its_resources(void **state)
+{
+	struct facts f = test_facts();
+	struct json_object *r;
+
+	(void)state;
+	f.err[FACT_rdmacg_path] = f.err[FACT_rdmacg_object_max] = f.err[FACT_rdmacg_object_current] = 0;
+	f.err[FACT_hugetlb_free_pages] = f.err[FACT_hugetlb_cgroup_max_bytes] = 0;
+	f.err[FACT_bar1_total_bytes] = f.err[FACT_bar1_used_bytes] = f.err[FACT_bar1_free_bytes] = 0;
+	f.err[FACT_cgroup_max_path] = 0;
+	f.rdmacg_object_max = f.rdmacg_object_current = 8;
+	f.hugetlb_cgroup_max_bytes = UINT64_MAX;
+	f.bar1_free_bytes = 1 << 20;
+	f.cgroup_oom_kills = 2;
+	strcpy(f.rdmacg_path, "/slurm");
+	strcpy(f.cgroup_max_path, "/slurm/job_1");
+	r = report_of(&f);
+	assert_int_equal(jint(r, "memory.nodes.0.free_bytes"), 4LL << 30);
+	assert_int_equal(jint(r, "memory.nodes.1.node"), 1);
+	assert_null(jget(r, "memory.nodes.2"));
+	assert_string_equal(jstr(r, "cgroup_limits.memory_max_path"), "/slurm/job_1");
+	assert_int_equal(jint(r, "cgroup_limits.memory_oom_kills"), 2);
+	assert_string_equal(jstr(r, "cgroup_limits.rdma.path"), "/slurm");
+	assert_int_equal(jint(r, "cgroup_limits.rdma.object_max"), 8);
+	assert_int_equal(jint(r, "rdma.device_mrs"), 5);
+	assert_int_equal(jint(r, "rdma.process_mrs"), 3);
+	assert_int_equal(jint(r, "rdma.process_pages"), 90);
+	assert_int_equal(jint(r, "hugetlb.free_pages"), 0);
+	assert_string_equal(jstr(r, "hugetlb.cgroup_max_bytes"), "unlimited");
+	assert_int_equal(jint(r, "mappings.count"), 410);
+	assert_int_equal(jint(r, "mappings.max"), 65530);
+	assert_int_equal(jint(r, "vfio.dma_entry_limit"), 65535);
+	assert_string_equal(jstr(r, "nvidia.version"), "535.104.05");
+	assert_string_equal(jstr(r, "nvidia.flavour"), "proprietary");
+	assert_int_equal(jint(r, "bar1.free"), 1 << 20);
+}
+
+/* What a node has not, and what nobody asked for, is neither there nor missing. */
+static void what_does_not_apply_is_not_missing(void **state)
+{
+	struct facts f = test_facts();
+	struct json_object *r;
+	int i;
+
+	(void)state;
+	prove_rlimit_memlock_exceeded(&in);
+	for (i = FACT_limit_set_by; i < FACT_MAX; i++)
+		f.err[i] = i % 2 ? FACT_NONE : FACT_NOT_ASKED;
+	r = report_of(&f);
+	/* What the verdict itself wanted is missing all the same. */
+	assert_int_equal(json_object_array_length(jget(r, "missing_evidence")), 2);
+	assert_non_null(missing(r, "memlock.by_subsystem"));
+	assert_non_null(missing(r, "loss"));
+	assert_null(jget(r, "hugetlb"));
+	assert_null(jget(r, "nvidia"));
+	assert_null(jget(r, "rdma"));
+	assert_null(jget(r, "process.job"));
+	assert_null(jget(r, "process.libraries"));
+	assert_null(jget(r, "memlock.by_subsystem"));
+}
+
+/* A process that is gone is told once for each of the old names, and not for each new one. */
+static void what_could_not_be_read_is_missing(void **state)
+{
+	struct facts f = test_facts();
+	struct json_object *r;
+	int i;
+
+	(void)state;
+	prove_rlimit_memlock_exceeded(&in);
+	for (i = FACT_limit_set_by; i < FACT_MAX; i++)
+		f.err[i] = -EACCES;
+	r = report_of(&f);
+	assert_non_null(missing(r, "memlock.limit_set_by"));
+	assert_non_null(missing(r, "process.job"));
+	assert_non_null(missing(r, "hugetlb.free_pages"));
+	assert_non_null(missing(r, "rdma.process_mrs"));
+	assert_non_null(missing(r, "bar1"));
+	bench_close(&bench);
+	setup(NULL);
+	prove_rlimit_memlock_exceeded(&in);
+	facts_unknown(&f, -ESRCH);
+	r = report_of(&f);
+	assert_non_null(missing(r, "process.exe"));
+	assert_null(missing(r, "memlock.limit_set_by"));
+	assert_null(missing(r, "process.job"));
+}
+
+/* Facts may come from a capture that somebody wrote. */
+static void hostile_facts(void **state)
+{
+	struct facts f = test_facts();
+	struct json_object *r;
+
+	(void)state;
+	memset(f.libraries, '\n', sizeof(f.libraries));
+	memset(f.node_free, '9', sizeof(f.node_free));
+	memset(f.job_id, '\xff', sizeof(f.job_id));
+	r = report_of(&f);
+	assert_int_equal(json_object_array_length(jget(r, "process.libraries")), 0);
+	assert_int_equal(json_object_array_length(jget(r, "memory.nodes")), 0);
+	assert_int_equal(jstr(r, "process.job.id")[0], '?');
+}
+
 static void facts_that_did_not_come(void **state)
 {
 	struct json_object *r = report(false);
@@ -396,6 +553,9 @@ int main(void)
 		TEST(a_node_without_cma_misses_nothing), TEST(what_the_kernel_did_not_tell),
 		TEST(allocation_classes), TEST(stages), TEST(cgroups), TEST(hostile_strings),
 		TEST(no_kernel_pointer_leaves), TEST(the_largest_report), TEST(loss_is_told),
+		TEST(who_set_the_limit), TEST(no_limit_was_set_by_nobody), TEST(the_job_and_its_libraries),
+		TEST(the_node_and_its_resources), TEST(what_does_not_apply_is_not_missing),
+		TEST(what_could_not_be_read_is_missing), TEST(hostile_facts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,16 @@ static inline void tree_write(const struct tree *t, const char *name, const char
 		abort();
 }
 
+static inline void tree_write_bytes(const struct tree *t, const char *name, const void *bytes, size_t size)
+{
+	FILE *f;
+
+	tree_parents(t, name);
+	f = fopen(tree_path(t, name), "w");
+	if (!f || fwrite(bytes, 1, size, f) != size || fclose(f) != 0)
+		abort();
+}
+
 /* The whole file, malloc'ed; NULL when it cannot be read. */
 static inline char *tree_read(const struct tree *t, const char *name)
 {

@@ -12,8 +12,9 @@ UNIT_TESTS  := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_SHARED := $(patsubst tests/unit/%.c,$(UNIT_DIR)/%.o,tests/unit/support.c $(wildcard tests/unit/prove_*.c))
 UNIT_LIBS   := -lcmocka $(shell pkg-config --libs libbpf json-c libmicrohttpd) -linih
 FUZZERS     := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SRC    := $(addprefix daemon/,text.c names.c facts.c decode.c join.c diagnose.c incident.c unknown.c \
-               report.c sections.c container.c jbuild.c storm.c pipeline.c capture_read.c explain.c) \
+FUZZ_SRC    := $(addprefix daemon/,text.c wrap.c names.c facts.c decode.c join.c diagnose.c incident.c unknown.c \
+               report.c sections.c sections_facts.c sections_kernel.c container.c jbuild.c jread.c storm.c pipeline.c capture_read.c \
+               explain.c) \
                $(wildcard daemon/causes/*.c)
 FUZZ_RUNS   ?= 5000
 
@@ -33,6 +34,13 @@ $(UNIT_DIR)/%.o: tests/unit/%.c
 
 $(UNIT_DIR)/test_%: $(UNIT_DIR)/test_%.o $(UNIT_SHARED) $(UNIT_DIR)/libpinwhy.a
 	$(Q)$(CC) $(UNIT_FLAGS) -o $@ $^ $(UNIT_LIBS)
+
+# A stand-in for a library that only nodes with a GPU have.
+$(UNIT_DIR)/standin_%.so: tests/unit/standin/%.c
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -shared -fPIC -o $@ $<
+
+$(UNIT_DIR)/test_enrich_waiting: | $(UNIT_DIR)/standin_nvml.so
 
 unit-tests: $(UNIT_TESTS:%=$(UNIT_DIR)/%)
 

@@ -12,27 +12,47 @@ def hex: ltrimstr("0x") | explode | map(if . >= 97 then . - 87 else . - 48 end) 
 
 def covers_pages($t): (($t.address | hex) % 4096 + $t.length + 4095) / 4096 | floor;
 
-# What every report of a failed registration says about the call, whatever its cause.
-def registration($t; $name; $number):
+# What every report of a failed call says about it, whatever its cause and whoever pins.
+def call($t; $name; $number):
 	check("schema"; .schema == 1 or .schema == "1"),
 	check("kind"; .kind == "registration_failed"),
 	check("report_id"; .report_id | test("^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")),
 	check("time"; .time | test("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$")),
 	check("pid"; .process.pid == $t.pid),
 	check("comm"; .process.comm == $t.comm),
-	check("device"; .registration.device == $t.device),
-	check("driver"; .registration.driver == "rdma_rxe"),
 	check("address"; .registration.address == $t.address),
 	check("length"; .registration.length == $t.length),
-	check("access"; (.registration.access | sort) == ($t.access | sort)),
 	check("errno"; .registration.errno == $number),
 	check("errno_name"; .registration.errno_name == $name),
 	check("duration"; .registration.duration_ns > 0),
-	check("chain_ends_in_uverbs"; .chain | last | (.function | test("uverbs")) and .errno_name == $name),
 	check("summary"; .verdict.summary | filled),
 	check("evidence"; .verdict.evidence | length > 0 and all(filled)),
 	check("remedies"; .verdict.remedies | length > 0 and all(filled)),
 	check("no_kernel_pointer"; tostring | test("0xffff[0-9a-f]{12}") | not);
+
+# The same of a failed registration with an RDMA device.
+def registration($t; $name; $number):
+	call($t; $name; $number),
+	check("device"; .registration.device == $t.device),
+	check("driver"; .registration.driver == "rdma_rxe"),
+	check("access"; (.registration.access | sort) == ($t.access | sort)),
+	check("chain_ends_in_uverbs"; .chain | last | (.function | test("uverbs")) and .errno_name == $name);
+
+def is_verbs($t): $t.entry | test("^(ibv_|UVERBS_|IB_USER_)");
+
+# A case of badreg: its errno is in the truth. Of one that was killed it is what the kernel returned.
+def failed($t):
+	if is_verbs($t) then registration($t; $t.errno_name; $t.errno) else call($t; $t.errno_name; $t.errno) end;
+
+def stage($words): check("stage"; .registration.stage | IN($words[]));
+
+# The text that a person reads.
+def says($text): [.verdict.summary, .verdict.evidence[]] | any(contains($text));
+def says_like($pattern): [.verdict.summary, .verdict.evidence[]] | any(test($pattern));
+
+def no_pages:
+	check("no_pages"; (.pages // []) == [] and (.pages_total // 0) == 0),
+	check("no_first_pin"; .first_pin == null);
 
 def cause($id): check("cause"; .verdict.cause == $id);
 def proven: check("confidence"; .verdict.confidence == "proven");

@@ -2,15 +2,13 @@
 # Part of the range is not mapped: the report has to name the first address that is not.
 include "lib";
 
-def says($text): [.verdict.summary, .verdict.evidence[]] | any(contains($text));
-
 $truth[0] as $t
 | verdict_on([
-	registration($t; "EFAULT"; 14),
+	failed($t),
 	cause("address_not_mapped"),
 	proven,
 	check("detail"; .verdict.detail == (if $t.hole_index == 0 then "hole_at_start" else "hole_inside" end)),
-	check("stage"; .registration.stage == "pin"),
+	stage(["pin"]),
 	check("first_bad_address"; says($t.hole_address)),
 	check("first_bad_index"; says("page \($t.hole_index) of")),
 	check("longterm"; .pin.foll_longterm),

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * After the pin, or instead of it: the DMA mapping, and dma-bufs, whose memory is pinned by their
+ * exporter. Not the scatter-gather table between them: lib/scatterlist.c is built without ftrace, and
+ * probes on such functions are refused (KPROBE_EVENTS_ON_NOTRACE is off in 6.1, 6.12 and 7.3).
+ */
+#include "flavors.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/*
+ * slot dma_map_error: tracepoint dma:dma_map_sg_err (6.12 and newer).
+ * Why: fires on failure only, while dma_map_sg itself is in the path of every block I/O.
+ * Misses: all of it before 6.12, where an EIO after a successful pin is all there is to see.
+ */
+SEC("?tp/dma/dma_map_sg_err")
+int dma_map_error__tp(struct trace_event_raw_dma_map_sg_err *ctx)
+{
+	return exit_push(WIRE_FN_DMA_MAP, BPF_CORE_READ(ctx, err));
+}
+
+/*
+ * slots dmabuf_get, dmabuf_attach, dmabuf_pin, dmabuf_map: _exit of dma_buf_get(fd),
+ * dma_buf_dynamic_attach, dma_buf_pin, dma_buf_map_attachment (drivers/dma-buf/dma-buf.c).
+ * Why: which step the exporter refused. Rate: one per buffer shared between devices.
+ */
+SEC("?kretprobe/dma_buf_get")
+int dmabuf_get_exit__kretprobe(struct pt_regs *ctx)
+{
+	struct dma_buf *buf = (void *)PT_REGS_RC(ctx);
+	struct wire_span *s;
+
+	if (error_of_pointer((__u64)buf))
+		return exit_push(WIRE_FN_DMABUF_GET, (__s64)buf);
+	s = span_find();
+	if (!s || !(s->have & WIRE_HAVE_ARGS))
+		return 0;
+	s->args.object_bytes = BPF_CORE_READ(buf, size);
+	BPF_CORE_READ_STR_INTO(&s->args.exporter, buf, exp_name);
+	s->have |= WIRE_HAVE_DMABUF;
+	return 0;
+}
+
+SEC("?kretprobe/dma_buf_dynamic_attach")
+int dmabuf_attach_exit__kretprobe(struct pt_regs *ctx)
+{
+	return exit_push(WIRE_FN_DMABUF_ATTACH, error_of_pointer(PT_REGS_RC(ctx)));
+}
+
+SEC("?kretprobe/dma_buf_pin")
+int dmabuf_pin_exit__kretprobe(struct pt_regs *ctx)
+{
+	return exit_push(WIRE_FN_DMABUF_PIN, (int)PT_REGS_RC(ctx));
+}
+
+SEC("?kretprobe/dma_buf_map_attachment")
+int dmabuf_map_exit__kretprobe(struct pt_regs *ctx)
+{
+	return exit_push(WIRE_FN_DMABUF_MAP, error_of_pointer(PT_REGS_RC(ctx)));
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The end of a registration, whatever its entry point: counts it, and on failure reads what only
+ * this task's context can tell.
+ */
+#ifndef PINWHY_END_BPF_H
+#define PINWHY_END_BPF_H
+
+#include "flavors.bpf.h"
+#include "verbs.bpf.h"
+#include "vma.bpf.h"
+
+#define CGROUP_DEPTH 16
+#define CGROUP_NAME_MAX 256	/* NAME_MAX and its end */
+
+/* Path components, leaf first, each terminated; user space turns them round. */
+static __always_inline void read_cgroup(struct wire_reg_end *e, struct task_struct *task)
+{
+	struct kernfs_node *kn = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
+	__u32 used = 0;
+
+	for (int i = 0; i < CGROUP_DEPTH && kn; i++) {
+		const char *name = BPF_CORE_READ(kn, name);
+		long n;
+
+		if (used > WIRE_CGROUP_LEN - CGROUP_NAME_MAX)
+			return; /* too deep to tell whole: the id still names it */
+		n = bpf_probe_read_kernel_str(&e->cgroup[used], CGROUP_NAME_MAX, name);
+		if (n < 0 || n == CGROUP_NAME_MAX)
+			return; /* a name cut short would be another group's */
+		used += n;
+		kn = kernfs_parent(kn);
+	}
+	if (!kn)
+		e->have |= WIRE_HAVE_CGROUP;
+}
+
+static __always_inline void read_task(struct wire_reg_end *e)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *leader = task->group_leader;
+	const struct cred *cred = task->cred;
+	struct pid *pid = BPF_CORE_READ(leader, thread_pid); /* as a number: arithmetic follows */
+	unsigned int level = BPF_CORE_READ(pid, level);
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	e->tgid = pid_tgid >> 32;
+	e->tid = (__u32)pid_tgid;
+	e->task_start_ns = leader->start_boottime;
+	e->uid = bpf_get_current_uid_gid();
+	bpf_probe_read_kernel(&e->ns_tgid, sizeof(e->ns_tgid),
+			      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+				      (level & 31) * bpf_core_type_size(struct upid));
+	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	e->cgroup_id = bpf_get_current_cgroup_id();
+	read_cgroup(e, task);
+
+	/* capable() asks the initial user namespace: root of a child namespace has none of it. */
+	e->init_user_ns = BPF_CORE_READ(cred, user_ns, level) == 0;
+	e->ipc_lock = e->init_user_ns && cred_has_ipc_lock(cred);
+	e->memlock_soft_bytes = BPF_CORE_READ(task, signal, rlim[RLIMIT_MEMLOCK].rlim_cur);
+	e->memlock_hard_bytes = BPF_CORE_READ(task, signal, rlim[RLIMIT_MEMLOCK].rlim_max);
+	e->pinned_after_pages = BPF_CORE_READ(task, mm, pinned_vm.counter);
+	e->locked_vm_pages = BPF_CORE_READ(task, mm, locked_vm);
+	e->user_locked_pages = BPF_CORE_READ(cred, user, locked_vm.counter);
+	e->map_count = BPF_CORE_READ(task, mm, map_count);
+	e->ipc_lock_effective = cred_has_ipc_lock(cred);
+	e->ipc_lock_permitted = cred_permits_ipc_lock(cred);
+	e->have |= WIRE_HAVE_MEMLOCK;
+}
+
+/* Is the process dying, and of what; where does it want its memory? */
+static __always_inline void read_fate(struct wire_reg_end *e)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mempolicy *policy = BPF_CORE_READ(task, mempolicy);
+	__u32 tgid = e->tgid; /* a key may not lie in the ring's memory on 6.1 */
+	struct wire_oom *oom;
+
+	e->group_exit_code = BPF_CORE_READ(task, signal, group_exit_code);
+	e->oom_victim = BPF_CORE_READ(task, signal, oom_mm) != NULL;
+	e->killed = !!(BPF_CORE_READ(task, pending.signal.sig[0]) & SIGKILL_BIT);
+	e->have |= WIRE_HAVE_SIGNAL | WIRE_HAVE_POLICY;
+	if (policy) {
+		e->policy = BPF_CORE_READ(policy, mode) + 1;
+		e->policy_nodes = BPF_CORE_READ(policy, nodes.bits[0]);
+	}
+	oom = bpf_map_lookup_elem(&oom_kills, &tgid);
+	if (!oom)
+		return;
+	e->oom = *oom;
+	e->have |= WIRE_HAVE_OOM;
+}
+
+struct frame_search {
+	struct wire_reg_end *e;
+	__u64 ips[WIRE_STACK_MAX];
+};
+
+static long frame_library(struct task_struct *task, struct vm_area_struct *vma, void *ctx)
+{
+	struct file *file = vma->vm_file;
+
+	if (file)
+		bpf_probe_read_kernel_str(ctx, WIRE_LIBRARY_LEN, BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	return 0;
+}
+
+/*
+ * The kernel writes its own, smaller entries to where ours go: the last is widened first, so that none
+ * is overwritten before it was read.
+ */
+static long frame_widen(__u32 n, void *ctx)
+{
+	struct frame_search *f = ctx;
+	__u32 i = WIRE_STACK_MAX - 1 - n;
+	struct wire_reg_end *e = f->e;
+	struct stack_build_id raw;
+	char library[WIRE_LIBRARY_LEN] = {};
+	struct wire_frame *out;
+
+	if (i >= WIRE_STACK_MAX || !e)
+		return 1;
+	out = &e->frames[i];
+	raw = ((struct stack_build_id *)e->frames)[i];
+	if (i < e->nframes)
+		bpf_find_vma(bpf_get_current_task_btf(), f->ips[i], frame_library, library, 0);
+	out->known = raw.status == STACK_BUILD_ID_VALID;
+	out->offset = i < e->nframes ? raw.offset : 0;
+	__builtin_memcpy(out->build_id, raw.build_id, sizeof(out->build_id));
+	__builtin_memcpy(out->library, library, sizeof(out->library));
+	return 0;
+}
+
+/* The user stack by frame pointers, as far as libraries keep them: file, build id, offset. */
+static __always_inline void read_stack(struct wire_reg_end *e, void *ctx)
+{
+	struct frame_search f = { .e = e };
+	long bytes;
+
+	bytes = bpf_get_stack(ctx, f.ips, sizeof(f.ips), BPF_F_USER_STACK);
+	if (bytes <= 0)
+		return;
+	e->nframes = (__u32)bytes / sizeof(f.ips[0]);
+	bytes = bpf_get_stack(ctx, e->frames, WIRE_STACK_MAX * sizeof(struct stack_build_id),
+			      BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
+	if (bytes < 0)
+		e->nframes = 0;
+	bpf_loop(WIRE_STACK_MAX, frame_widen, &f, 0);
+}
+
+static __always_inline void read_span(struct wire_reg_end *e, const struct wire_span *s)
+{
+	e->start_ns = s->start_ns;
+	e->address = s->address;
+	e->length = s->length;
+	e->access = s->access;
+	e->have = s->have;
+	e->pinned_before_pages = s->pinned_before_pages;
+	e->gup_start = s->gup_start;
+	e->gup_pages = s->gup_pages;
+	e->gup_result = s->gup_result;
+	e->gup_flags = s->gup_flags;
+	e->pin_fast_pages = s->pin_fast_pages;
+	e->pin_fast_flags = s->pin_fast_flags;
+	e->migrate_moved = s->migrate_moved;
+	e->migrate_failed = s->migrate_failed;
+	e->migrate_mode = s->migrate_mode;
+	e->migrate_reason = s->migrate_reason;
+	e->passes = s->passes;
+	e->no_target = s->no_target;
+	e->gup_calls = s->gup_calls;
+	e->folios_seen = s->folios_seen;
+	e->folios_sent = s->folios_sent;
+	e->folios_dropped = s->folios_dropped;
+	e->fault_vma_state = s->fault_vma_state;
+	e->fault_vma = s->fault_vma;
+	e->nvmas = s->nvmas;
+	e->nchain = s->nchain;
+	e->api = s->api;
+	e->stage = s->stage;
+	e->was_reported = s->reported_id == s->id;
+	e->collects = s->collects;
+	e->cgroup_resource = s->cgroup_resource;
+	if (s->have & (WIRE_HAVE_ARGS | WIRE_HAVE_DMABUF))
+		e->args = s->args;
+	if (s->have & WIRE_HAVE_ACCOUNT)
+		e->account = s->account;
+	if (s->have & WIRE_HAVE_FW)
+		e->fw = s->fw;
+	__builtin_memcpy(e->vmas, s->vmas, sizeof(e->vmas));
+	__builtin_memcpy(e->chain, s->chain, sizeof(e->chain));
+}
+
+static __always_inline void count_result(__u32 api, __s64 result)
+{
+	struct wire_counters *c = counters_of_cpu();
+
+	if (c && api < WIRE_API_MAX)
+		__sync_fetch_and_add(result ? &c->reg_failed[api] : &c->reg_ok[api], 1);
+}
+
+static __always_inline void count_latency(__u64 ns)
+{
+	struct wire_counters *c = counters_of_cpu();
+	__u32 bucket = 0;
+
+	if (!c)
+		return;
+	/* log2 by halving: five tests instead of a loop */
+	for (__u32 shift = 32; shift; shift >>= 1) {
+		if (ns >> shift) {
+			ns >>= shift;
+			bucket += shift;
+		}
+	}
+	if (bucket >= WIRE_LATENCY_BUCKETS)
+		bucket = WIRE_LATENCY_BUCKETS - 1;
+	__sync_fetch_and_add(&c->latency[bucket], 1);
+}
+
+/* The mmap lock was busy when the pin failed: a hole found now may have come since. */
+static __always_inline void look_again(struct wire_span *s)
+{
+	struct wire_vma vma;
+
+	if (!(s->have & WIRE_HAVE_GUP_RESULT) || s->gup_result >= 0 || s->have & WIRE_HAVE_FAULT_VMA)
+		return;
+	if (vma_lookup(s->gup_start, &vma) == -ENOENT)
+		s->fault_vma_state = WIRE_FAULT_VMA_HOLE_LATER;
+}
+
+/* Marks ids of records that no span stands behind. */
+#define UNFOLLOWED (1ULL << 63)
+
+static __always_inline __u32 api_entry(__u16 api)
+{
+	switch (api) {
+#define API(id, name, word, entry) case WIRE_API_##name: return WIRE_FN_##entry;
+#include "apis.def"
+#undef API
+	default: return WIRE_FN_NONE;
+	}
+}
+
+/* An end whose span was not there: counted all the same, and reported with the little that is known. */
+static __always_inline void registration_unfollowed(void *ctx, __u16 api, __s64 result)
+{
+	bool sent;
+
+	COUNT(ends_without_span);
+	count_result(api, result);
+	if (!result)
+		return;
+	EMIT(wire_reg_end, REG_END, bpf_ktime_get_ns() | UNFOLLOWED, e, sent, {
+		e->result = result;
+		e->api = api;
+		e->chain[0].fn = api_entry(api);
+		e->chain[0].result = result;
+		e->nchain = 1;
+		read_task(e);
+		read_fate(e);
+	});
+}
+
+/* Success leaves by the second test: counters only, no event. */
+static __always_inline void registration_end(void *ctx, struct wire_span *s, __s64 result)
+{
+	bool sent;
+
+	count_result(s->api, result);
+	count_latency(bpf_ktime_get_ns() - s->start_ns);
+	if (!result && s->reported_id != s->id) {
+		span_close(s);
+		return;
+	}
+	if (!s->nvmas && s->address && s->length && s->have & (WIRE_HAVE_UMEM | WIRE_HAVE_ARGS))
+		span_vmas(s);
+	look_again(s);
+	EMIT(wire_reg_end, REG_END, s->id, e, sent, {
+		read_span(e, s);
+		e->result = result;
+		read_task(e);
+		read_fate(e);
+		read_command(e, s);
+		read_device(e, s);
+		read_stack(e, ctx);
+	});
+	span_close(s);
+}
+
+
+#endif

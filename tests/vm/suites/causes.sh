@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Functions for the suites that play rows of tests/scenarios/causes.list (busybox sh): source it after
+# lib.sh and pinwhy.sh. What came of each row is left in /out/causes.tsv:
+#   name, cause, how it ended, how its control ended; and for what cannot happen here, why.
+# shellcheck shell=sh
+# shellcheck disable=SC2317  # check and wait_until call functions by name
+
+# The first argument of a suite: with "truth" only what the kernel does is looked at.
+with_pinwhy=yes
+[ "${1-}" != truth ] || { with_pinwhy=no; shift; }
+
+CASES=$OUT/cases
+TABLE=$OUT/causes.tsv
+mkdir -p "$CASES"
+awk '{ print $3 }' /proc/kallsyms | sort -u >/tmp/functions
+"$BIN/badreg" --list >/tmp/badreg.list
+[ -x /usr/bin/pinwhy ] && pinwhy causes >/tmp/causes.known 2>/dev/null
+
+booted_with() { grep -qE "[ ]$1(=|\$| )" /proc/cmdline; }
+has_function() { grep -qxF "$1" /tmp/functions; }
+
+# holds CONDITION: is this the kernel that the row is for?
+holds() {
+	[ "$1" != any ] || return 0
+	for word in $(echo "$1" | tr , ' '); do
+		case $word in
+		+*) has_function "${word#+}" || return 1 ;;
+		-*) ! has_function "${word#-}" || return 1 ;;
+		boot:*) booted_with "${word#boot:}" || return 1 ;;
+		no-boot:*) ! booted_with "${word#no-boot:}" || return 1 ;;
+		*) echo "unknown condition $word" >&2; return 1 ;;
+		esac
+	done
+}
+
+case_of() { echo "$1" | sed 's/.*--case \([a-z0-9_]*\).*/\1/'; }
+has_control() { ! grep "^$1 " /tmp/badreg.list | grep -q '; no control:'; }
+ended_of() { jq -r .ended "$1" 2>/dev/null || echo nothing; }
+
+# once FILE WORD: true the first time.
+once() { ! grep -qxF "$2" "$1" 2>/dev/null && echo "$2" >>"$1"; }
+
+judge_counts() {
+	[ "$(registrations_ok)" -eq $((ok_before + $(jq .ok "$CASES/$1.json"))) ] &&
+		[ "$(registrations_failed)" -eq $((failed_before + $(jq .failed "$CASES/$1.json"))) ]
+}
+
+judge_silence() { pinwhy_ready && [ "$(reports_count)" -eq "$reports_before" ] && all_slots_attached; }
+
+judge_report() {
+	wait_until 30 reports_reach $((reports_before + 1)) || return 1
+	report_at $((reports_before + 1)) >"$CASES/$1.report.json"
+	[ "$(reports_count)" -eq $((reports_before + 1)) ]
+}
+
+# Only registrations count in these metrics, and one that is still inside has not been counted yet.
+counts_apply() { jq -e '(.entry | startswith("ibv_reg_mr")) and .ended != "stuck" and (.set_up_ok // 0) == 0' "$CASES/$1.json" >/dev/null; }
+
+judge() {
+	if [ "$2" = - ]; then
+		check "silent_$1" judge_silence
+	elif check "one_report_$1" judge_report "$1"; then
+		expect "report_$1" "$2.jq" "$CASES/$1.json" "$CASES/$1.report.json"
+	fi
+	! counts_apply "$1" || check "counted_$1" judge_counts "$1"
+}
+
+# play NAME CAUSE OPTIONS...: one run of badreg; with pinwhy also what it says.
+play() {
+	name=$1
+	cause=$2
+	shift 2
+	if [ "$watched" = yes ]; then
+		ok_before=$(registrations_ok)
+		failed_before=$(registrations_failed)
+		reports_before=$(reports_count)
+	fi
+	play_begin "$CASES/$name" "$BIN/badreg" "$@"
+	[ "$watched" != yes ] || judge "$name" "$cause"
+	play_end "$name"
+}
+
+# No errno reaches a caller that is killed. What the driver returned to it is in the kernel's own trace.
+TRACING=/sys/kernel/tracing
+answer_watch() {
+	# shellcheck disable=SC2016  # $retval is the kernel's word
+	echo 'r:truth/answer rxe_reg_user_mr ret=$retval:s64' >>"$TRACING/kprobe_events" &&
+		echo >"$TRACING/trace" && echo 1 >"$TRACING/events/truth/answer/enable"
+}
+answer_was() {
+	grep -o 'ret=.*' "$TRACING/trace"
+	[ "$(grep -o 'ret=.*' "$TRACING/trace" | tail -n 1)" = "ret=$1" ]
+}
+answer_end() {
+	echo 0 >"$TRACING/events/truth/answer/enable"
+	echo '-:truth/answer' >>"$TRACING/kprobe_events"
+}
+
+# Pins of other subsystems need hooks of their own: is there a slot for the one of this case?
+is_hooked() {
+	case $1 in
+	uring_then_rdma) return 0 ;;
+	uring_* | user_uring) slot_states | grep -q uring ;;
+	xdp_* | user_xdp) slot_states | grep -q xdp ;;
+	vfio_*) slot_states | grep -q vfio ;;
+	esac
+}
+
+# A cause that this pinwhy does not have yet: the kernel alone is looked at.
+is_known() { [ "$1" = - ] || [ "$1" = unknown ] || grep -q "^$1\b" /tmp/causes.known; }
+
+play_row() {
+	row_name=$1
+	row_cause=$2
+	row_ends=$3
+	row_options=$4
+	row_case=$(case_of "$row_options")
+	control_ended=-
+	watched=$with_pinwhy
+	if [ "$watched" = yes ] && ! is_known "$row_cause"; then
+		skip "report_$row_name" "this pinwhy does not know the cause $row_cause"
+		watched=no
+	elif [ "$watched" = yes ] && ! is_hooked "$row_case"; then
+		skip "report_$row_name" "this pinwhy has no hook where $row_case enters the kernel"
+		watched=no
+	fi
+	[ "$row_ends:$watched" != killed:no ] || check "answer_watch_$row_name" answer_watch
+	# shellcheck disable=SC2086  # several options are several words
+	play "$row_name" "$row_cause" $row_options --expect "$row_ends"
+	if [ "$row_ends:$watched" = killed:no ]; then
+		check "answer_$row_name" answer_was -4
+		answer_end
+	fi
+	if [ "$row_ends" != ok ] && has_control "$row_case" && once /tmp/controls "$row_case"; then
+		# shellcheck disable=SC2086  # several options are several words
+		play "$row_name-control" - $row_options --control
+		control_ended=$(ended_of "$CASES/$row_name-control.json")
+	fi
+	printf '%s\t%s\t%s\t%s\n' "$row_name" "$row_cause" "$(ended_of "$CASES/$row_name.json")" "$control_ended" >>"$TABLE"
+}
+
+# play_rows GROUP [NAME]: every row of the group that is for this kernel. A name without one is a failure.
+play_rows() {
+	grep "^$1|" /tests/scenarios/causes.list >/tmp/rows
+	while IFS='|' read -r group row condition cause ends options <&4; do
+		[ -z "${2-}" ] || [ "$2" = "$row" ] || continue
+		holds "$condition" || continue
+		once /tmp/played "$group $row" || { fail "row_$row" "two rows hold on this kernel"; continue; }
+		if [ "$ends" = never ]; then
+			printf '%s\t%s\t%s\t%s\n' "$row" "$cause" never "$options" >>"$TABLE"
+		else
+			play_row "$row" "$cause" "$ends" "$options"
+		fi
+	done 4</tmp/rows
+	cut -d '|' -f 1,2 /tmp/rows | sort -u | while IFS='|' read -r group row; do
+		[ -n "${2-}" ] || grep -qxF "$group $row" /tmp/played || echo "$row"
+	done >/tmp/unplayed
+	[ ! -s /tmp/unplayed ] || fail rows_for_this_kernel "no row holds for $(xargs </tmp/unplayed)"
+}
