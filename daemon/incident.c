@@ -143,6 +143,14 @@ bool incident_entered_driver(const struct incident *in)
 	return false;
 }
 
+bool incident_waits_in(const struct incident *in, const char *function)
+{
+	size_t n = strlen(function);
+	const char *waits = in->sighting.waits_in;
+
+	return strncmp(waits, function, n) == 0 && (waits[n] == '\0' || waits[n] == '.');
+}
+
 bool incident_umem_excluded(const struct incident *in, const struct identity *id)
 {
 	const struct wire_reg_end *e = &in->end;

@@ -57,6 +57,8 @@ const char *incident_stage(const struct incident *in, const struct identity *id)
 bool incident_umem_excluded(const struct incident *in, const struct identity *id);
 /* The errno that decided: of the pin when one failed, else of the first function that did. Positive; 0 = none. */
 int incident_decisive_errno(const struct incident *in);
+/* Of one still in flight: is this the kernel function its thread waits in, whatever the compiler added to its name? */
+bool incident_waits_in(const struct incident *in, const char *function);
 /* Has any of this registration's functions failed but those of the layers above its driver? */
 bool incident_entered_driver(const struct incident *in);
 

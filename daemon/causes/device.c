@@ -76,6 +76,12 @@ static bool no_command(const struct incident *in, const struct identity *id, str
 	return true;
 }
 
+/* "EINVAL" of -22. */
+static const char *command_errno(const struct wire_fw *fw)
+{
+	return name_errno(fw->err > -4096 && fw->err < 0 ? -fw->err : 0);
+}
+
 /* Did this command's failure end the call? What keeps that from being sure becomes a line. */
 static bool command_decided(const struct incident *in, struct finding *ret)
 {
@@ -86,7 +92,7 @@ static bool command_decided(const struct incident *in, struct finding *ret)
 		finding_evidence(ret, "not proven: %u commands failed during the call; this is the first", e->fw.commands);
 	if (e->fw.err != e->result)
 		finding_evidence(ret, "not proven: the call ended with %s, the driver made %s of the command", name_errno((int)-e->result),
-				 name_errno(-e->fw.err));
+				 command_errno(&e->fw));
 	return ret->nevidence == before;
 }
 
@@ -97,7 +103,7 @@ static void tell_command(const struct incident *in, struct finding *ret)
 
 	finding_evidence(ret, "firmware command 0x%x%s (op_mod 0x%x) failed: status 0x%x %s, syndrome 0x%x, which the driver makes %s of", fw->opcode,
 			 fw->opcode == OP_CREATE_MKEY ? " CREATE_MKEY" : "", fw->op_mod, fw->status,
-			 row < STATUSES ? statuses[row].name : "(unknown)", fw->syndrome, name_errno(-fw->err));
+			 row < STATUSES ? statuses[row].name : "(unknown)", fw->syndrome, command_errno(fw));
 	if (in->end.have & WIRE_HAVE_CAPS && in->end.caps.fw_ver)
 		finding_evidence(ret, "firmware version %u.%u.%04u", (uint32_t)(in->end.caps.fw_ver >> 32),
 				 (uint32_t)(in->end.caps.fw_ver >> 16 & 0xffff), (uint32_t)(in->end.caps.fw_ver & 0xffff));
@@ -211,6 +217,16 @@ static bool umem_failed_after_pin(const struct incident *in, const struct identi
 	       id->fn_watched[WIRE_FN_GUP_LONGTERM] && !incident_pin_unseen(in);
 }
 
+/* The mapping was watched and did not fail. False: it did, or is not known. */
+static bool dma_mapped(const struct incident *in, const struct identity *id, struct finding *f)
+{
+	if (incident_chain(in, WIRE_FN_DMA_MAP) || !id->fn_watched[WIRE_FN_DMA_MAP] || in->end.nchain == WIRE_CHAIN_MAX)
+		return false;
+	finding_because(f, "%s did not fail", name_fn(id, WIRE_FN_DMA_MAP));
+	f->kind = FINDING_RULED_OUT;
+	return true;
+}
+
 static void tell_dma_remedies(int err, struct finding *ret)
 {
 	if (err == EREMOTEIO)
@@ -227,7 +243,7 @@ void cause_dma_map_failed_iommu(const struct incident *in, const struct identity
 	size_t row = dma_row(err ? err : EIO);
 	bool eliminated = !err && !id->fn_watched[WIRE_FN_DMA_MAP] && umem_failed_after_pin(in, id, EIO);
 
-	if ((!err && !eliminated) || row == DMA_ERRORS)
+	if (dma_mapped(in, id, ret) || (!err && !eliminated) || row == DMA_ERRORS)
 		return;
 	ret->detail = dma_errors[row].detail;
 	finding_summary(ret, "the pinned pages could not be mapped for DMA: %s", dma_errors[row].why);
@@ -248,7 +264,7 @@ void cause_swiotlb_full(const struct incident *in, const struct identity *id, st
 	const struct wire_reg_end *e = &in->end;
 	bool bounces = e->have & WIRE_HAVE_CAPS && e->caps.cc_dma_bounce;
 
-	if (incident_errno(in, WIRE_FN_DMA_MAP) != EIO || !bounces)
+	if (dma_mapped(in, id, ret) || incident_errno(in, WIRE_FN_DMA_MAP) != EIO || !bounces)
 		return;
 	ret->kind = FINDING_LIKELY;
 	ret->detail = DETAIL_bounce_buffers;
@@ -261,13 +277,27 @@ void cause_swiotlb_full(const struct incident *in, const struct identity *id, st
 
 /* --- kernel memory ----------------------------------------------------------------------- */
 
+/*
+ * The umem function's own ENOMEM, within the limit and with no pin failing. Where its table is watched only
+ * single pages are left that it could not get: then memory must have been short to point there.
+ */
+static bool umem_ran_short(const struct incident *in, const struct identity *id, const struct memlock_sum *s)
+{
+	const struct facts *f = &in->facts;
+
+	if (!umem_failed_after_pin(in, id, ENOMEM) || !s->known || s->over_before || s->over_after)
+		return false;
+	return !id->fn_watched[WIRE_FN_SG_ALLOC] ||
+	       (FACT_KNOWN(f, mem_available_bytes) && FACT_KNOWN(f, mem_total_bytes) && f->mem_available_bytes < f->mem_total_bytes / 64);
+}
+
 void cause_kernel_metadata_alloc_failed(const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	bool table = incident_errno(in, WIRE_FN_SG_ALLOC) == ENOMEM;
 	struct memlock_sum s = incident_memlock(in, id);
 	char bytes[TEXT_BYTES_LEN];
 
-	if (!table && (id->fn_watched[WIRE_FN_SG_ALLOC] || !umem_failed_after_pin(in, id, ENOMEM) || !s.known || s.over_before || s.over_after))
+	if (!table && !umem_ran_short(in, id, &s))
 		return;
 	ret->detail = DETAIL_page_table_of_umem;
 	finding_summary(ret, "the kernel had no memory for the list of the %" PRIu64 " pages of this registration", incident_pages(in, id));
@@ -276,7 +306,8 @@ void cause_kernel_metadata_alloc_failed(const struct incident *in, const struct 
 	} else {
 		finding_evidence(ret, "%s = -ENOMEM, no pin failed, and %" PRIu64 " + %" PRIu64 " pages are within the memlock limit", name_fn(id, WIRE_FN_UMEM),
 				 s.asked_pages, s.before_pages);
-		finding_missing(ret, "list of the pages", "%s is not hooked; a DMA mapping that fails can give ENOMEM here as well", name_fn(id, WIRE_FN_SG_ALLOC));
+		finding_missing(ret, "allocation that failed", "what the umem function could not get was not seen%s",
+				id->fn_watched[WIRE_FN_DMA_MAP] ? "" : "; a DMA mapping that fails can give ENOMEM as well");
 	}
 	if (FACT_KNOWN(&in->facts, mem_available_bytes))
 		finding_evidence(ret, "MemAvailable, read after the failure: %s", text_bytes(bytes, in->facts.mem_available_bytes));

@@ -61,12 +61,12 @@ void cause_hugetlb_pool_or_cgroup_empty(const struct incident *in, const struct 
 {
 	const struct wire_vma *v = failing_vma(in);
 	bool refused = incident_errno(in, WIRE_FN_HUGETLB_ALLOC) == ENOSPC;
-	uint64_t bytes = v && v->flags & VM_HUGETLB ? incident_hugetlb_bytes(in) : 0;
+	uint64_t bytes = incident_hugetlb_bytes(in);
 	char text[VMA_TEXT], size[TEXT_BYTES_LEN];
 
 	if (refusal_rules_out(in, id, REFUSAL_NONE, ret))
 		return;
-	if (v && !bytes)
+	if (v && !(v->flags & VM_HUGETLB))
 		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in no huge pages: %s", (uint64_t)in->end.gup_start, vma_text(text, v));
 	else if (v && !refused && id->fn_watched[WIRE_FN_HUGETLB_ALLOC] && in->end.nchain < WIRE_CHAIN_MAX)
 		finding_because(ret, "0 huge pages were refused (%s did not fail)", name_fn(id, WIRE_FN_HUGETLB_ALLOC));
@@ -149,9 +149,11 @@ static void userfault_hang(const struct incident *in, struct finding *ret)
 {
 	const char *waits = in->sighting.waits_in;
 
-	if (strcmp(waits, "handle_userfault") != 0) {
-		if (!waits[0])
-			return;
+	const struct wire_reg_end *e = &in->end;
+
+	if (!waits[0])
+		return;
+	if (!incident_waits_in(in, "handle_userfault")) {
 		finding_because(ret, "the thread waits in %s, not in handle_userfault", waits);
 		ret->kind = FINDING_RULED_OUT;
 		return;
@@ -159,7 +161,7 @@ static void userfault_hang(const struct incident *in, struct finding *ret)
 	ret->kind = FINDING_PROVEN;
 	ret->detail = DETAIL_handler_awaited;
 	finding_summary(ret, "the registration waits for a userfaultfd handler to supply a page, for %" PRIu64 " s so far",
-			(uint64_t)((in->end.hdr.time_ns - in->end.start_ns) / 1000000000));
+			e->hdr.time_ns > e->start_ns ? (uint64_t)(e->hdr.time_ns - e->start_ns) / 1000000000 : 0);
 	finding_evidence(ret, "the thread waits in %s (%s)", waits, in->sighting.verified);
 	tell_uffd_remedies(ret);
 }

@@ -2,7 +2,6 @@
 /* Transient holders of a page that must move, pages that cannot be isolated, and memory of devices. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "causes/placement.h"
 #include "causes/refusal.h"
@@ -112,7 +111,7 @@ void cause_longterm_isolate_livelock(const struct incident *in, const struct ide
 
 	if (stage != STAGE_pin && stage != STAGE_placement)
 		finding_because(ret, "it is %s", stage_words[stage].meaning);
-	else if (strcmp(in->sighting.waits_in, "handle_userfault") == 0)
+	else if (incident_waits_in(in, "handle_userfault"))
 		finding_because(ret, "the thread waits in handle_userfault: it goes through no pages");
 	else if (e->collects && rounds < ROUNDS_LIKELY)
 		finding_because(ret, "the pin went through its pages %u times, %u migrations were tried: that is progress", e->collects, e->passes);

@@ -28,9 +28,10 @@ const struct wire_vma *failing_vma(const struct incident *in)
 bool failing_hole(const struct incident *in)
 {
 	const struct wire_reg_end *e = &in->end;
+	const uint32_t need = WIRE_HAVE_FAULT_VMA | WIRE_HAVE_GUP;
 	uint32_t i;
 
-	if (!(e->have & WIRE_HAVE_FAULT_VMA) || e->fault_vma_state != WIRE_FAULT_VMA_HOLE)
+	if ((e->have & need) != need || e->fault_vma_state != WIRE_FAULT_VMA_HOLE)
 		return false;
 	for (i = 0; e->have & WIRE_HAVE_VMAS && i < e->nvmas; i++)
 		if (e->vmas[i].start <= e->gup_start && e->gup_start < e->vmas[i].end)
@@ -51,7 +52,9 @@ uint32_t failing_key(const struct incident *in, const struct identity *id)
 {
 	const struct wire_vma *v = failing_vma(in);
 
-	return v && strcmp(id->machine, "x86_64") == 0 ? v->flags >> KEY_SHIFT & KEY_MASK : 0;
+	if (!v || strcmp(id->machine, "x86_64") != 0 || incident_chain(in, WIRE_FN_HUGETLB_ALLOC))
+		return 0;
+	return v->flags >> KEY_SHIFT & KEY_MASK;
 }
 
 /* How the mapping was to be pinned. */

@@ -40,8 +40,8 @@ bool failing_hole(const struct incident *in);
 /* Has the last slow-path pin of the range failed with `err`, at an address of the range? */
 bool failing_pin(const struct incident *in, const struct identity *id, int err);
 /*
- * Its protection key, 0 = none. Whether a key refuses cannot be seen: the check asks it last, after
- * all that enum refusal lists.
+ * Its protection key, 0 = none, or not asked. Whether a key refuses cannot be seen: the check asks it last,
+ * after all that enum refusal lists. A fault that was seen has come past it.
  */
 uint32_t failing_key(const struct incident *in, const struct identity *id);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* address_not_mapped and its nearest neighbours. */
+/* Mappings: address_not_mapped and its nearest neighbours, and what the kernel's check stops at. */
 #include "support.h"
 
 #include <errno.h>
@@ -145,6 +145,225 @@ static void efault_without_a_pin(void **state)
 	assert_null(ruled_out(&d, ID));
 }
 
+/* --- what the kernel's check stops at --------------------------------------------- */
+
+#define WRITING 0x50001
+#define READING 0x50000
+#define FORCED 0x50011
+#define IN_SIZE 256
+
+/* A pin that failed at page 37 of a mapping, by what it is and how it was pinned. */
+static const struct mapping {
+	const char *name;
+	uint32_t gup_flags;
+	uint64_t flags, magic;
+	const char *fs;
+	uint64_t file_pages;
+	uint32_t what, dev;
+	const char *cause;
+	enum confidence confidence;
+	enum detail detail;
+} mappings[] = {
+	{ "plain memory", WRITING, 0x73, 0, "", 0, 0, 0, "unknown", CONFIDENCE_unknown, 0 },
+	{ "a file that may be pinned", WRITING, 0xfb, 0xef53, "ext4", IN_SIZE, 0, 0, "unknown", CONFIDENCE_unknown, 0 },
+	{ "page frames", WRITING, 0x44fb, 1, "devtmpfs", 0, WIRE_VMA_CHARDEV, 1 << 20 | 1, "vma_pfnmap_io", CONFIDENCE_proven, DETAIL_bare_page_frames },
+	{ "I/O memory, reading", READING, 0x40fb, 1, "sysfs", 1, 0, 0, "vma_pfnmap_io", CONFIDENCE_proven, DETAIL_io_memory },
+	{ "a device goes before all", WRITING, 0x44f1, 0x5345434d, "secretmem", 1, WIRE_VMA_DAX | WIRE_VMA_DIRTY_TRACKED, 0, "vma_pfnmap_io", CONFIDENCE_proven, DETAIL_bare_page_frames },
+	{ "secret memory", WRITING, 0x20fb, 0x5345434d, "secretmem", IN_SIZE, 0, 0, "secretmem", CONFIDENCE_proven, DETAIL_secret_memory },
+	{ "secret goes before file", WRITING, 0x20fb, 0x5345434d, "secretmem", IN_SIZE, WIRE_VMA_DIRTY_TRACKED, 0, "secretmem", CONFIDENCE_proven, DETAIL_secret_memory },
+	{ "secret goes before size", WRITING, 0x20fb, 0x5345434d, "secretmem", 1, 0, 0, "secretmem", CONFIDENCE_proven, DETAIL_secret_memory },
+	{ "a tracked file", WRITING, 0xfb, 0xef53, "ext4", IN_SIZE, WIRE_VMA_DIRTY_TRACKED, 0, "file_backed_writable_longterm", CONFIDENCE_proven, DETAIL_dirty_tracked_file },
+	{ "a tracked file goes before its size", WRITING, 0xfb, 0xef53, "ext4", 1, WIRE_VMA_DIRTY_TRACKED, 0, "file_backed_writable_longterm", CONFIDENCE_proven, DETAIL_dirty_tracked_file },
+	{ "a tracked file for reading", READING, 0xfb, 0xef53, "ext4", IN_SIZE, WIRE_VMA_DIRTY_TRACKED, 0, "unknown", CONFIDENCE_unknown, 0 },
+	{ "a tracked file, not long-term", 0x40001, 0xfb, 0xef53, "ext4", IN_SIZE, WIRE_VMA_DIRTY_TRACKED, 0, "unknown", CONFIDENCE_unknown, 0 },
+	{ "a tracked file, private", WRITING, 0x73, 0xef53, "ext4", IN_SIZE, WIRE_VMA_DIRTY_TRACKED, 0, "unknown", CONFIDENCE_unknown, 0 },
+	{ "a tracked file, read-only", WRITING, 0xf9, 0xef53, "ext4", IN_SIZE, WIRE_VMA_DIRTY_TRACKED, 0, "vma_permission_mismatch", CONFIDENCE_proven, DETAIL_write_to_readonly },
+	{ "writing to read-only", WRITING, 0x71, 0, "", 0, 0, 0, "vma_permission_mismatch", CONFIDENCE_proven, DETAIL_write_to_readonly },
+	{ "forced, it gets a copy", FORCED, 0x71, 0, "", 0, 0, 0, "unknown", CONFIDENCE_unknown, 0 },
+	{ "forced on shared", FORCED, 0xf9, 0xef53, "tmpfs", IN_SIZE, 0, 0, "vma_permission_mismatch", CONFIDENCE_proven, DETAIL_shared_readonly },
+	{ "forced on a file opened for reading", FORCED, 0xd1, 0xef53, "tmpfs", IN_SIZE, 0, 0, "vma_permission_mismatch", CONFIDENCE_proven, DETAIL_shared_readonly },
+	{ "forced on private huge pages", FORCED, 0x400071, 0x958458f6, "hugetlbfs", 512, 0, 0, "vma_permission_mismatch", CONFIDENCE_likely, DETAIL_shared_readonly },
+	{ "reading what has no access", READING, 0x70, 0, "", 0, 0, 0, "vma_permission_mismatch", CONFIDENCE_proven, DETAIL_no_access },
+	{ "forced reading of it", READING | 0x10, 0x70, 0, "", 0, 0, 0, "unknown", CONFIDENCE_unknown, 0 },
+	{ "writing to what has no access", WRITING, 0x70, 0, "", 0, 0, 0, "vma_permission_mismatch", CONFIDENCE_proven, DETAIL_no_access },
+	{ "permission goes before size", WRITING, 0xf9, 0xef53, "tmpfs", 1, 0, 0, "vma_permission_mismatch", CONFIDENCE_proven, DETAIL_write_to_readonly },
+	{ "a protection key", WRITING, 0x500000073, 0, "", 0, 0, 0, "vma_permission_mismatch", CONFIDENCE_likely, DETAIL_protection_key },
+	{ "beyond the end", WRITING, 0xfb, 0x1021994, "tmpfs", 37, 0, 0, "mapping_beyond_eof", CONFIDENCE_proven, DETAIL_beyond_end_of_file },
+	{ "the last page", WRITING, 0xfb, 0x1021994, "tmpfs", 38, 0, 0, "unknown", CONFIDENCE_unknown, 0 },
+	{ "an empty file", READING, 0xfb, 0x1021994, "tmpfs", 0, 0, 0, "mapping_beyond_eof", CONFIDENCE_proven, DETAIL_beyond_end_of_file },
+	{ "beyond the end on the network", WRITING, 0xfb, 0x6969, "nfs4", 37, 0, 0, "mapping_beyond_eof", CONFIDENCE_likely, DETAIL_beyond_end_of_file },
+	{ "no size at all", WRITING, 0xfb, 0x444d4142, "dmabuf", 0, 0, 0, "unknown", CONFIDENCE_unknown, 0 },
+	{ "a character device has no size", WRITING, 0xfb, 1, "tmpfs", 0, WIRE_VMA_CHARDEV, 10 << 20, "unknown", CONFIDENCE_unknown, 0 },
+	{ "an NVIDIA device", WRITING, 0xfb, 1, "devtmpfs", 0, WIRE_VMA_CHARDEV, 195 << 20, "cuda_vmm_or_gpu_memory_by_va", CONFIDENCE_likely, DETAIL_gpu_mapping },
+	{ "fsdax gives another errno", WRITING, 0xfb, 0xef53, "ext4", IN_SIZE, WIRE_VMA_DAX, 0, "unknown", CONFIDENCE_unknown, 0 },
+};
+
+static void place(const struct mapping *m)
+{
+	struct wire_vma *v = fail_in_mapping(&in, EFAULT, m->flags);
+
+	in.end.gup_flags = m->gup_flags;
+	if (m->fs[0])
+		map_file(v, m->fs, m->file_pages);
+	v->fs_magic = m->magic;
+	v->what = m->what;
+	v->dev = m->dev;
+}
+
+static void the_first_check_decides(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(mappings) / sizeof(mappings[0]); i++) {
+		const struct mapping *m = &mappings[i];
+
+		place(m);
+		diagnose(&in, &id, &d);
+		if (strcmp(verdict_cause(&d), m->cause) != 0 || d.confidence != m->confidence || d.verdict.detail != m->detail)
+			fail_msg("%s: %s, %s, detail %d", m->name, verdict_cause(&d), confidence_words[d.confidence].word, d.verdict.detail);
+		if (d.confidence == CONFIDENCE_proven && d.nalso)
+			fail_msg("%s: %s fits as well", m->name, d.also[0]->id);
+		assert_false(d.conflict);
+	}
+}
+
+/* Without the mapping, the pin's flags or their meaning, nothing is proven of any of them. */
+static void what_was_not_read_proves_nothing(void **state)
+{
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof(mappings) / sizeof(mappings[0]); i++)
+		for (k = 0; k < 9; k++) {
+			setup(state);
+			place(&mappings[i]);
+			switch (k) {
+			case 0: in.end.have &= ~WIRE_HAVE_FAULT_VMA; break;
+			case 1: in.end.have &= ~WIRE_HAVE_GUP; break;
+			case 2: in.end.have &= ~WIRE_HAVE_GUP_RESULT; break;
+			case 3: in.end.fault_vma_state = WIRE_FAULT_VMA_UNKNOWN; break;
+			case 4: in.end.fault_vma.end = in.end.gup_start; break;
+			case 5: id.foll_write = 0; break;
+			case 6: in.end.chain[0].fn = WIRE_FN_UMEM; break;
+			case 7: in.end.gup_result = 12; break;
+			case 8: in.end.result = -EINVAL; break;
+			}
+			diagnose(&in, &id, &d);
+			if (d.confidence == CONFIDENCE_proven)
+				fail_msg("%s, change %zu: %s is proven", mappings[i].name, k, verdict_cause(&d));
+		}
+}
+
+static void older_kernels_pin_files(void **state)
+{
+	(void)state;
+	prove_file_backed_writable_longterm(&in);
+	expect("file_backed_writable_longterm", CONFIDENCE_proven);
+	id.file_pins_checked = false;
+	expect("unknown", CONFIDENCE_unknown);
+	assert_non_null(strstr(ruled_out(&d, "file_backed_writable_longterm"), "v6.5"));
+}
+
+static void devices_are_named(void **state)
+{
+	(void)state;
+	prove_vma_pfnmap_io(&in);
+	expect("vma_pfnmap_io", CONFIDENCE_proven);
+	assert_non_null(strstr(d.verdict.summary, "character device 226:128, a DRM device"));
+	in.end.fault_vma.dev = 195 << 20 | 3;
+	expect("vma_pfnmap_io", CONFIDENCE_proven);
+	assert_non_null(strstr(d.verdict.summary, "195:3, an NVIDIA GPU"));
+	assert_int_equal(d.nalso, 1);
+	assert_string_equal(d.also[0]->id, "cuda_vmm_or_gpu_memory_by_va");
+}
+
+static void a_reservation_of_cuda(void **state)
+{
+	(void)state;
+	fail_in_mapping(&in, EFAULT, 0x70);
+	in.end.gup_flags = FORCED;
+	expect("unknown", CONFIDENCE_unknown);
+	know_libraries(&in, "libcuda.so.1");
+	expect("cuda_vmm_or_gpu_memory_by_va", CONFIDENCE_likely);
+	assert_int_equal(d.verdict.detail, DETAIL_gpu_reservation);
+	know_libraries(&in, "libcudart.so.12");
+	expect("unknown", CONFIDENCE_unknown);
+}
+
+static void fsdax(void **state)
+{
+	(void)state;
+	prove_fsdax_longterm(&in);
+	expect("fsdax_longterm", CONFIDENCE_proven);
+	/* Kernels before 5.14 look after the pin: the mapping may lie anywhere in the range. */
+	in.end.fault_vma.what = 0;
+	in.end.vmas[0].what = WIRE_VMA_DAX;
+	expect("fsdax_longterm", CONFIDENCE_likely);
+	assert_true(missing_says(&d.verdict, "the mapping at the failing address"));
+	in.end.vmas[0].what = WIRE_VMA_DAX | WIRE_VMA_CHARDEV;
+	expect("unknown", CONFIDENCE_unknown);
+	assert_non_null(strstr(ruled_out(&d, "fsdax_longterm"), "the page fault behind it failed"));
+	in.end.fault_vma.what = WIRE_VMA_DAX | WIRE_VMA_CHARDEV;
+	expect("unknown", CONFIDENCE_unknown);
+	in.end.fault_vma.what = WIRE_VMA_DAX;
+	in.end.gup_flags &= ~id.foll_longterm;
+	expect("unknown", CONFIDENCE_unknown);
+}
+
+static void io_uring_takes_no_files(void **state)
+{
+	struct wire_vma *v = &in.end.vmas[0];
+
+	(void)state;
+	prove_io_uring_file_backed(&in);
+	expect("io_uring_file_backed", CONFIDENCE_proven);
+	assert_non_null(strstr(d.verdict.summary, "buffer 0 of 4"));
+	strcpy(v->fs, "tmpfs");
+	expect("unknown", CONFIDENCE_unknown);
+	assert_non_null(strstr(ruled_out(&d, "io_uring_file_backed"), "0 of the 1 mappings"));
+	in.end.have &= ~WIRE_HAVE_VMAS_ALL;
+	expect("unknown", CONFIDENCE_unknown);
+	assert_null(ruled_out(&d, "io_uring_file_backed"));
+	strcpy(v->fs, "hugetlbfs");
+	v->flags |= 0x400000;
+	expect("unknown", CONFIDENCE_unknown);
+	prove_io_uring_file_backed(&in);
+	id.fn_watched[WIRE_FN_GUP_LONGTERM] = false;
+	expect("io_uring_file_backed", CONFIDENCE_likely);
+	assert_true(missing_says(&d.verdict, "failure of the pin"));
+	id.fn_watched[WIRE_FN_GUP_LONGTERM] = true;
+	in.end.chain[0].result = in.end.chain[1].result = in.end.result = -EFAULT;
+	expect("unknown", CONFIDENCE_unknown);
+}
+
+static void hostile_numbers(void **state)
+{
+	struct wire_vma *v = &in.end.fault_vma;
+
+	(void)state;
+	prove_mapping_beyond_eof(&in);
+	v->pgoff = UINT64_MAX / PAGE;
+	v->start = 0;
+	expect("unknown", CONFIDENCE_unknown);
+	v->pgoff = UINT64_MAX;
+	expect("unknown", CONFIDENCE_unknown);
+	v->pgoff = 0;
+	v->start = RANGE;
+	v->file_bytes = UINT64_MAX;
+	expect("unknown", CONFIDENCE_unknown);
+	v->file_bytes = 37 * PAGE + 1;
+	expect("unknown", CONFIDENCE_unknown);
+	v->file_bytes = 37 * PAGE;
+	expect("mapping_beyond_eof", CONFIDENCE_proven);
+	v->end = 0;
+	expect("unknown", CONFIDENCE_unknown);
+	memset(v->fs, 'x', sizeof(v->fs) - 1);
+	v->flags = UINT64_MAX;
+	v->end = UINT64_MAX;
+	expect("vma_pfnmap_io", CONFIDENCE_proven);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -153,6 +372,9 @@ int main(void)
 		TEST(names_the_address), TEST(a_hole_seen_later_is_no_proof), TEST(neighbour_above), TEST(a_mapping_excludes_it),
 		TEST(no_answer_is_no_hole), TEST(a_vma_of_the_range_contradicts), TEST(outside_of_the_range),
 		TEST(errnos), TEST(pinned_in_the_end), TEST(efault_without_a_pin),
+		TEST(the_first_check_decides), TEST(what_was_not_read_proves_nothing), TEST(older_kernels_pin_files),
+		TEST(devices_are_named), TEST(a_reservation_of_cuda), TEST(fsdax), TEST(io_uring_takes_no_files),
+		TEST(hostile_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

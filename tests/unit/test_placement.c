@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* longterm_migrate_blocked_by_ref and its nearest neighbours. */
+/* longterm_migrate_blocked_by_ref and its nearest neighbours: no target, transient holders, no isolation. */
 #include "support.h"
 
 #include <errno.h>
@@ -358,6 +358,195 @@ static void remedies_name_their_conditions(void **state)
 	assert_false(remedy_says("hugetlb_cma"));
 }
 
+/* --- no page to move to --------------------------------------------------------------- */
+
+#define NO_TARGET "longterm_migrate_no_target"
+#define HUGE "hugetlb_in_cma_no_target"
+
+static bool also_named(const char *cause)
+{
+	uint32_t i;
+
+	for (i = 0; i < d.nalso; i++)
+		if (strcmp(d.also[i]->id, cause) == 0)
+			return true;
+	return false;
+}
+
+static void huge_pages_in_cma_are_told_from_others(void **state)
+{
+	static const struct {
+		uint32_t flags, order;
+		const char *cause;
+		enum detail detail;
+	} cases[] = {
+		{ WIRE_FOLIO_HUGETLB | WIRE_FOLIO_CMA, 18, HUGE, DETAIL_gigantic_page },
+		{ WIRE_FOLIO_HUGETLB | WIRE_FOLIO_CMA | WIRE_FOLIO_FILE, 11, HUGE, DETAIL_gigantic_page },
+		{ WIRE_FOLIO_HUGETLB | WIRE_FOLIO_CMA, 9, HUGE, DETAIL_huge_page },
+		{ WIRE_FOLIO_HUGETLB | WIRE_FOLIO_MOVABLE_ZONE, 9, NO_TARGET, DETAIL_no_target_page },
+		{ WIRE_FOLIO_ANON | WIRE_FOLIO_CMA, 9, NO_TARGET, DETAIL_no_target_page },
+		{ WIRE_FOLIO_ANON | WIRE_FOLIO_CMA, 0, NO_TARGET, DETAIL_no_target_page },
+		{ WIRE_FOLIO_HUGETLB | WIRE_FOLIO_CMA, 4000000000, HUGE, DETAIL_gigantic_page },
+	};
+	size_t i;
+
+	(void)state;
+	prove_hugetlb_in_cma_no_target(&in);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		f->flags = cases[i].flags | WIRE_FOLIO_LARGE;
+		f->order = cases[i].order;
+		expect(cases[i].cause, CONFIDENCE_proven);
+		assert_int_equal(d.verdict.detail, cases[i].detail);
+		assert_int_equal(d.nalso, 0);
+	}
+}
+
+/* Never blamed on a reference, and never proven beside one. */
+static void huge_pages_that_are_held(void **state)
+{
+	(void)state;
+	prove_hugetlb_in_cma_no_target(&in);
+	f->refcount++;
+	expect(HUGE, CONFIDENCE_likely);
+	assert_true(also_named(ID));
+	assert_true(evidence_says(&d.verdict, "1 of 1 folios that stayed have surplus references"));
+	in.end.no_target = 0;
+	in.end.chain[0].result = 1;
+	expect_proven(GRADE_plain_reference);
+	assert_non_null(strstr(ruled_out(&d, HUGE), "0 target pages"));
+	prove_hugetlb_in_cma_no_target(&in);
+	add_folio(&in, 50, 0);
+	in.end.chain[0].result = -ENOMEM;
+	expect(HUGE, CONFIDENCE_likely);
+	assert_true(also_named(NO_TARGET));
+}
+
+static void a_migration_that_gave_up_needs_no_counts(void **state)
+{
+	(void)state;
+	prove_longterm_migrate_no_target(&in);
+	in.end.folios_seen = 5000;
+	expect(NO_TARGET, CONFIDENCE_likely);
+	assert_true(missing_says(&d.verdict, "kind of the pages"));
+	in.end.have |= WIRE_HAVE_VMAS_ALL;
+	expect(NO_TARGET, CONFIDENCE_proven);
+	in.end.vmas[0].flags |= 0x400000;
+	expect(NO_TARGET, CONFIDENCE_likely);
+	in.end.vmas[0].flags &= ~0x400000ULL;
+	/* Some targets were refused, and others moved or not: what was not read may have been held. */
+	in.end.chain[0].result = 4999;
+	expect(NO_TARGET, CONFIDENCE_likely);
+	assert_true(missing_says(&d.verdict, "pages"));
+	in.end.folios_seen = 1;
+	expect(NO_TARGET, CONFIDENCE_proven);
+	in.end.result = -EIO;
+	expect(NO_TARGET, CONFIDENCE_likely);
+}
+
+static void targets_that_were_not_watched(void **state)
+{
+	(void)state;
+	prove_longterm_migrate_no_target(&in);
+	in.end.no_target = 0;
+	in.end.chain[0].result = 1;
+	id.target_watched = false;
+	expect("unknown", CONFIDENCE_unknown);
+	assert_null(ruled_out(&d, NO_TARGET));
+	assert_null(ruled_out(&d, HUGE) && strstr(ruled_out(&d, HUGE), "target"));
+	id.target_watched = true;
+	diagnose(&in, &id, &d);
+	assert_non_null(strstr(ruled_out(&d, NO_TARGET), "0 target pages were refused"));
+}
+
+/* --- what kind of holder it may be: never more than named beside ------------------------- */
+
+static void holders_of_a_kind(void **state)
+{
+	static const struct {
+		int64_t extra;
+		uint32_t flags;
+		bool second_gone, batch, race;
+	} cases[] = {
+		{ 1, WIRE_FOLIO_MLOCKED, false, true, false }, { 1, WIRE_FOLIO_MLOCKED, true, true, false },
+		{ 1, 0, false, false, false }, { 2, WIRE_FOLIO_MLOCKED, false, false, false },
+		{ 1024, WIRE_FOLIO_MLOCKED, false, false, false }, { 1024, 0, true, false, true },
+		{ 2048, 0, true, false, false }, { 1025, 0, true, false, false }, { 1023, 0, true, false, false },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		setup(state);
+		set_extra(cases[i].extra);
+		f->flags |= cases[i].flags;
+		if (cases[i].second_gone)
+			add_folio(&in, 38, 0);
+		expect(ID, CONFIDENCE_proven);
+		if (also_named("longterm_migrate_blocked_by_batch_ref") != cases[i].batch ||
+		    also_named("longterm_pin_race_two_pinners") != cases[i].race)
+			fail_msg("case %zu: %u others fit", i, d.nalso);
+	}
+}
+
+/* --- pins that do not end ------------------------------------------------------------------- */
+
+#define LIVELOCK "longterm_isolate_livelock"
+
+static void rounds_of_a_pin(void **state)
+{
+	static const struct {
+		uint32_t collects, passes;
+		const char *cause;
+		enum confidence confidence;
+	} cases[] = {
+		{ 250000, 0, LIVELOCK, CONFIDENCE_proven }, { 1000, 0, LIVELOCK, CONFIDENCE_proven },
+		{ 999, 0, LIVELOCK, CONFIDENCE_likely }, { 100, 0, LIVELOCK, CONFIDENCE_likely },
+		{ 99, 0, "unknown", CONFIDENCE_unknown }, { 1010, 10, LIVELOCK, CONFIDENCE_likely },
+		{ 250000, 250000, "unknown", CONFIDENCE_unknown }, { 5, UINT32_MAX, "unknown", CONFIDENCE_unknown },
+		{ 0, 0, "unknown", CONFIDENCE_unknown },
+	};
+	size_t i;
+
+	(void)state;
+	prove_longterm_isolate_livelock(&in);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		in.end.collects = cases[i].collects;
+		in.end.passes = cases[i].passes;
+		expect(cases[i].cause, cases[i].confidence);
+		assert_true(cases[i].confidence != CONFIDENCE_unknown || !cases[i].collects || ruled_out(&d, LIVELOCK));
+	}
+}
+
+static void a_pin_whose_rounds_cannot_be_counted(void **state)
+{
+	(void)state;
+	prove_longterm_isolate_livelock(&in);
+	in.end.collects = 0;
+	in.sighting.waits_in[0] = '\0';
+	expect(LIVELOCK, CONFIDENCE_likely);
+	assert_true(missing_says(&d.verdict, "rounds of the pin"));
+	id.foll_unlockable = 0x200000;
+	expect("unknown", CONFIDENCE_unknown);
+	id.foll_unlockable = 0;
+	in.end.start_ns = in.end.hdr.time_ns - 9 * NS_PER_S;
+	expect("unknown", CONFIDENCE_unknown);
+	in.end.start_ns = UINT64_MAX;
+	expect("unknown", CONFIDENCE_unknown);
+	in.end.start_ns = 0;
+	in.end.stage = WIRE_STAGE_PINNED;
+	expect("unknown", CONFIDENCE_unknown);
+	assert_non_null(strstr(ruled_out(&d, LIVELOCK), "driver"));
+}
+
+static void coherent_memory_of_a_device(void **state)
+{
+	(void)state;
+	prove_device_coherent_unmigratable(&in);
+	expect("device_coherent_unmigratable", CONFIDENCE_likely);
+	in.end.gup_flags &= ~id.foll_longterm;
+	expect("unknown", CONFIDENCE_unknown);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -370,6 +559,9 @@ int main(void)
 		TEST(hugetlb_without_surplus_is_not_blamed), TEST(what_was_not_read_proves_nothing),
 		TEST(flags_of_the_pin), TEST(errnos), TEST(a_pin_that_came_through_in_the_end),
 		TEST(a_pin_whose_end_was_not_seen), TEST(folios_without_a_migration), TEST(nothing_had_to_move), TEST(no_pin_failed), TEST(remedies_name_their_conditions),
+		TEST(huge_pages_in_cma_are_told_from_others), TEST(huge_pages_that_are_held), TEST(a_migration_that_gave_up_needs_no_counts),
+		TEST(targets_that_were_not_watched), TEST(holders_of_a_kind), TEST(rounds_of_a_pin),
+		TEST(a_pin_whose_rounds_cannot_be_counted), TEST(coherent_memory_of_a_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
