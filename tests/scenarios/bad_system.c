@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Cases of badreg: limits of control groups, of the device and of the machine's memory. */
 #include <errno.h>
+#include <linux/mempolicy.h>
 #include <linux/mman.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -244,17 +246,21 @@ static void run_signal(struct play *play)
 	bad_outcome(play, EINTR);
 }
 
-static size_t bytes_available(void)
+/* The number of bytes behind a word of one of the kernel's meminfo files. */
+static size_t meminfo(const char *path, const char *word)
 {
 	unsigned long kib = 0;
 	char line[128];
-	FILE *f = fopen("/proc/meminfo", "re");
+	FILE *f = fopen(path, "re");
 
 	if (!f)
-		die_errno("cannot read /proc/meminfo");
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemAvailable: %lu kB", &kib) == 1)
+		die_errno("cannot read %s", path);
+	while (fgets(line, sizeof(line), f)) {
+		const char *found = strstr(line, word);
+
+		if (found && sscanf(found + strlen(word), ": %lu kB", &kib) == 1)
 			break;
+	}
 	fclose(f);
 	return kib * KIB;
 }
@@ -275,9 +281,28 @@ static void no_target_child(struct play *play)
  */
 static void run_no_target(struct play *play)
 {
-	play->length = bytes_available() / 4 * 3 / page_bytes() * page_bytes();
+	play->length = meminfo("/proc/meminfo", "MemAvailable") / 4 * 3 / page_bytes() * page_bytes();
 	truth_num(play->truth, "touched_bytes", play->length);
 	bad_in_child(play, no_target_child);
+}
+
+static void numa_child(struct play *play)
+{
+	const unsigned long second = 1ul << 1;
+	char *memory = untouched(play->length);
+
+	if (!play->control && syscall(SYS_mbind, memory, play->length, MPOL_BIND, &second, 8 * sizeof(second), 0))
+		die_errno("mbind");
+	bad_open(play);
+	register_whole(play, memory);
+}
+
+/* Bound to a node that has less memory than that, while the other has enough. */
+static void run_numa(struct play *play)
+{
+	play->length = meminfo("/sys/devices/system/node/node1/meminfo", "MemTotal") + 16 * MIB;
+	truth_num(play->truth, "numa_node", 1);
+	bad_in_child(play, numa_child);
 }
 
 static const struct bad bads[] = {
@@ -290,5 +315,6 @@ static const struct bad bads[] = {
 	BAD("huge_giant", "a huge page of 1 GiB that cannot leave its CMA area", run_giant),
 	BAD("signal", "killed while the pin brings in pages", run_signal, .no_device = true),
 	BAD("no_target", "more to move out of an area than is free elsewhere", run_no_target, .no_device = true),
+	BAD("numa", "memory bound to a node that is too small for it", run_numa, .no_device = true),
 };
 const struct bad_family bad_system = { bads, ARRAY_SIZE(bads) };

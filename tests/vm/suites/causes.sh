@@ -28,6 +28,8 @@ holds() {
 		-*) ! has_function "${word#-}" || return 1 ;;
 		boot:*) booted_with "${word#boot:}" || return 1 ;;
 		no-boot:*) ! booted_with "${word#no-boot:}" || return 1 ;;
+		node1) [ -d /sys/devices/system/node/node1 ] || return 1 ;;
+		no-node1) [ ! -d /sys/devices/system/node/node1 ] || return 1 ;;
 		*) echo "unknown condition $word" >&2; return 1 ;;
 		esac
 	done
