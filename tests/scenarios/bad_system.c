@@ -144,6 +144,19 @@ static void run_huge_pool(struct play *play)
 	register_whole(play, huge_memory(play->length));
 }
 
+/*
+ * Huge pages in the pool, which all lie in memory that a long-term pin must leave: a fault inside such a
+ * pin passes over them, as if the pool were empty. The control takes ordinary memory.
+ */
+static void run_huge_area(struct play *play)
+{
+	play->length = 2 * HUGE_BYTES;
+	pool_set(play, 4);
+	truth_num(play->truth, "huge_bytes", HUGE_BYTES);
+	truth_num(play->truth, "huge_free", 4);
+	register_whole(play, play->control ? untouched(play->length) : huge_memory(play->length));
+}
+
 static void huge_group_end(struct play *play)
 {
 	group_end(play);
@@ -312,6 +325,7 @@ static const struct bad bads[] = {
 	    .no_device = true),
 	BAD("huge_pool", "no huge page in the pool", run_huge_pool),
 	BAD("huge_cgroup", "huge pages in the pool, but not for the control group", run_huge_cgroup),
+	BAD("huge_area", "huge pages in the pool, all in an area that pins must leave", run_huge_area),
 	BAD("huge_giant", "a huge page of 1 GiB that cannot leave its CMA area", run_giant),
 	BAD("signal", "killed while the pin brings in pages", run_signal, .no_device = true),
 	BAD("no_target", "more to move out of an area than is free elsewhere", run_no_target, .no_device = true),
