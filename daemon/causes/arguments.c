@@ -279,6 +279,20 @@ static bool odp_refused_below(const struct incident *in, struct finding *ret)
 				     (e->chain[0].fn == WIRE_FN_UMEM && !e->caps.cc_dma_bounce));
 }
 
+/*
+ * rxe gives EOPNOTSUPP before it comes to the memory for two reasons: flags that it does not take, and
+ * on-demand paging that it has not.
+ */
+static bool odp_refused_by_rxe(const struct incident *in, const struct identity *id)
+{
+	const struct wire_reg_end *e = &in->end;
+
+	return call_driver_first(in) && e->chain[0].fn == WIRE_FN_DRIVER_RXE && incident_decisive_errno(in) == EOPNOTSUPP &&
+	       !(e->access & (ZERO_BASED | HUGETLB | FLUSH)) && id->fn_watched[WIRE_FN_UMEM] &&
+	       id->fn_watched[WIRE_FN_UMEM_ODP] && (e->have & WIRE_HAVE_CAPS) &&
+	       !(e->caps.odp_caps & (e->address == 0 && e->length == UINT64_MAX ? ODP_IMPLICIT : ODP_SUPPORT));
+}
+
 void cause_odp_unsupported(const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	const struct wire_reg_end *e = &in->end;
@@ -302,7 +316,7 @@ void cause_odp_unsupported(const struct incident *in, const struct identity *id,
 		finding_missing(ret, "device.capabilities", "the device's attributes were not read");
 	finding_evidence(ret, "%s = -%s was the first to fail", name_fn(id, e->chain[0].fn), name_errno(incident_decisive_errno(in)));
 	ret->kind = FINDING_LIKELY;
-	if (lacks)
+	if (lacks || odp_refused_by_rxe(in, id))
 		prove(in, ret);
 	finding_remedy(ret, "register without IBV_ACCESS_ON_DEMAND: the memory is pinned then, and counts against the memlock limit");
 	finding_remedy(ret, "or use a device with on-demand paging (mlx5 from ConnectX-4 on; `ibv_devinfo -v`, odp_caps)");
