@@ -268,6 +268,13 @@ static void bounced_dma(void **state)
 	proven(cause, DETAIL_dma_bounced);
 	in.end.access = 0x41;
 	proven(cause, DETAIL_dma_bounced);
+	/* A queue buffer: the umem function is no command, and checks no flags against the device. */
+	in.end.api = WIRE_API_UMEM;
+	in.end.nchain = 1;
+	proven(cause, DETAIL_dma_bounced);
+	assert_null(ruled_out(&d, "odp_unsupported"));
+	prove_coco_dma_bounce_unsupported(&in);
+	in.end.access = 0x41;
 	/* Without the mark: what is left when on-demand paging was not asked for. */
 	in.end.caps.cc_dma_bounce = 0;
 	likely("odp_unsupported", DETAIL_odp_refused_by_driver);
