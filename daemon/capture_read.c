@@ -225,6 +225,13 @@ static bool get_functions(struct json_object *o, struct identity *id)
 	return true;
 }
 
+/* A field that older captures have not: false there. */
+static bool get_newer_bool(struct json_object *o, const char *key, bool *ret_value)
+{
+	*ret_value = false;
+	return !json_object_object_get_ex(o, key, NULL) || get_bool(o, key, ret_value);
+}
+
 static bool get_identity(struct json_object *o, struct identity *id)
 {
 	memset(id, 0, sizeof(*id));
@@ -246,6 +253,7 @@ static bool get_identity(struct json_object *o, struct identity *id)
 	       get_names(o, "migrate_reasons", &id->migrate_reasons) &&
 	       get_names(o, "migrate_modes", &id->migrate_modes) &&
 	       get_functions(o, id) &&
+	       get_newer_bool(o, "uring_bounded", &id->uring_bounded) &&
 	       get_bool(o, "direct_io_pins", &id->direct_io_pins) &&
 	       get_bool(o, "putback_watched", &id->putback_watched) &&
 	       get_bool(o, "target_watched", &id->target_watched);

@@ -88,6 +88,7 @@ static struct json_object *identity_json(struct jbuild *b, const struct identity
 	jb_put(b, o, "migrate_reasons", names_json(b, &id->migrate_reasons));
 	jb_put(b, o, "migrate_modes", names_json(b, &id->migrate_modes));
 	jb_put(b, o, "functions", functions_json(b, id));
+	jb_bool(b, o, "uring_bounded", id->uring_bounded);
 	jb_bool(b, o, "direct_io_pins", id->direct_io_pins);
 	jb_bool(b, o, "putback_watched", id->putback_watched);
 	jb_bool(b, o, "target_watched", id->target_watched);

@@ -41,6 +41,7 @@ struct identity {
 	char fn_name[WIRE_FN_MAX][64];
 	char fn_module[WIRE_FN_MAX][32];
 	bool fn_watched[WIRE_FN_MAX];	/* the slot that would see this function fail is attached */
+	bool uring_bounded;		/* io_uring refuses a buffer of more than 1 GiB; false also when not known */
 	bool direct_io_pins;		/* direct I/O takes FOLL_PIN (iov_iter_extract_pages), else references */
 	bool putback_watched;		/* folios that will not move are seen */
 	bool target_watched;		/* failures to find a migration target are seen */

@@ -123,6 +123,9 @@ static bool driver_watched(const struct incident *in, const struct identity *id)
 {
 	uint32_t fn;
 
+	/* It has no operation for dma-bufs: the command ends before it. */
+	if (in->end.api == WIRE_API_REG_DMABUF_MR && (in->end.have & WIRE_HAVE_CAPS) && !in->end.caps.has_dmabuf)
+		return true;
 	/* Other commands call other operations of the driver, which are not hooked. */
 	if (in->end.api != WIRE_API_REG_MR)
 		return false;
@@ -235,7 +238,7 @@ static enum stage stage_of_failure(const struct incident *in, const struct ident
 		return STAGE_provider;
 	if (incident_chain(in, WIRE_FN_GUP_LONGTERM))
 		return stage_of_pin(in);
-	/* net/xdp/xdp_umem.c: its only ENOBUFS is that of the charge. */
+	/* It gives this errno at the check of the limit alone (net/xdp/xdp_umem.c, xdp_umem_account_pages). */
 	if (incident_errno(in, WIRE_FN_XDP_UMEM) == ENOBUFS)
 		return STAGE_limits;
 	for (i = 0; i < sizeof(by_function) / sizeof(by_function[0]); i++)

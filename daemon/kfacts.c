@@ -456,5 +456,7 @@ void kfacts_names(const struct kfacts *kf, struct identity *id)
 	/* lib/iov_iter.c: direct I/O pins through it where it exists (6.12, not 6.1). */
 	/* mm/vma.c: what the check of v6.5 asks, and nothing else outside mm/; a function of its own on 6.12 and 7.3. */
 	id->file_pins_checked = kfacts_symbol(kf, "vma_needs_dirty_tracking", &module) == ANSWER_YES;
+	/* io_uring/rsrc.c: the check without a bound (7.3) took the place of the one with it. */
+	id->uring_bounded = kfacts_symbol(kf, "io_validate_user_buf_range", &module) == ANSWER_NO;
 	id->direct_io_pins = kfacts_symbol(kf, "iov_iter_extract_pages", &module) == ANSWER_YES;
 }

@@ -233,6 +233,12 @@ void cause_length_invalid(const struct incident *in, const struct identity *id, 
 	finding_remedy(ret, "look where the program takes the length from: an empty message, a failed size query (-1), or an overflow");
 }
 
+/* The command itself refused, which checks access flags before it calls the driver. */
+static bool command_refused(const struct incident *in)
+{
+	return (1u << in->end.api & (REG | API(REREG_MR))) && call_entry_first(in);
+}
+
 /* What the device says of on-demand paging: 1 offers it, 0 does not, -1 not known. */
 static int odp_offered(const struct wire_reg_end *e)
 {
@@ -249,11 +255,11 @@ static bool odp_excluded(const struct incident *in, const struct identity *id, s
 
 	if (!(e->access & ON_DEMAND) || !takes_access(e))
 		finding_because(ret, "on-demand paging was not asked for: access flags %s", call_access(flags, e->access));
-	else if (incident_decisive_errno(in) == EINVAL && call_entry_first(in) &&
+	else if (incident_decisive_errno(in) == EINVAL && command_refused(in) &&
 		 (access_invalid(in, id) || refused_before_access(in, id)))
 		finding_because(ret, "access flags %s or page offsets (0x%" PRIx64 ", 0x%" PRIx64
 				") are refused before it", call_access(flags, e->access), (uint64_t)e->address, (uint64_t)e->iova);
-	else if (call_entry_first(in) && odp_offered(e) == 1)
+	else if (command_refused(in) && odp_offered(e) == 1)
 		finding_because(ret, "the device offers on-demand paging: general capabilities 0x%" PRIx64, (uint64_t)e->caps.odp_caps);
 	else
 		return false;
@@ -269,7 +275,7 @@ static bool odp_refused_below(const struct incident *in, struct finding *ret)
 	bool unusual = e->access & (ZERO_BASED | HUGETLB | FLUSH);
 	int err = incident_decisive_errno(in);
 
-	if (e->nchain == 0 || call_entry_first(in))
+	if (e->nchain == 0 || command_refused(in))
 		return false;
 	ret->detail = implicit && (e->have & WIRE_HAVE_CAPS) && !(e->caps.odp_caps & ODP_IMPLICIT) ?
 		DETAIL_odp_implicit_not_offered : DETAIL_odp_refused_by_driver;
@@ -279,11 +285,25 @@ static bool odp_refused_below(const struct incident *in, struct finding *ret)
 				     (e->chain[0].fn == WIRE_FN_UMEM && !e->caps.cc_dma_bounce));
 }
 
+/*
+ * rxe gives EOPNOTSUPP before it comes to the memory for two reasons: flags that it does not take, and
+ * on-demand paging that it has not.
+ */
+static bool odp_refused_by_rxe(const struct incident *in, const struct identity *id)
+{
+	const struct wire_reg_end *e = &in->end;
+
+	return call_driver_first(in) && e->chain[0].fn == WIRE_FN_DRIVER_RXE && incident_decisive_errno(in) == EOPNOTSUPP &&
+	       !(e->access & (ZERO_BASED | HUGETLB | FLUSH)) && id->fn_watched[WIRE_FN_UMEM] &&
+	       id->fn_watched[WIRE_FN_UMEM_ODP] && (e->have & WIRE_HAVE_CAPS) &&
+	       !(e->caps.odp_caps & (e->address == 0 && e->length == UINT64_MAX ? ODP_IMPLICIT : ODP_SUPPORT));
+}
+
 void cause_odp_unsupported(const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	const struct wire_reg_end *e = &in->end;
-	bool lacks = odp_offered(e) == 0 && call_entry_first(in);
-	bool unseen = odp_offered(e) < 0 && call_entry_first(in) && incident_decisive_errno(in) == EOPNOTSUPP &&
+	bool lacks = odp_offered(e) == 0 && command_refused(in);
+	bool unseen = odp_offered(e) < 0 && command_refused(in) && incident_decisive_errno(in) == EOPNOTSUPP &&
 		      !(e->access & FLUSH);
 
 	if (call_is_other(in, REG | API(REREG_MR) | API(UMEM) | API(DEVX_UMEM), "it knows no on-demand paging", ret) ||
@@ -302,7 +322,7 @@ void cause_odp_unsupported(const struct incident *in, const struct identity *id,
 		finding_missing(ret, "device.capabilities", "the device's attributes were not read");
 	finding_evidence(ret, "%s = -%s was the first to fail", name_fn(id, e->chain[0].fn), name_errno(incident_decisive_errno(in)));
 	ret->kind = FINDING_LIKELY;
-	if (lacks)
+	if (lacks || odp_refused_by_rxe(in, id))
 		prove(in, ret);
 	finding_remedy(ret, "register without IBV_ACCESS_ON_DEMAND: the memory is pinned then, and counts against the memlock limit");
 	finding_remedy(ret, "or use a device with on-demand paging (mlx5 from ConnectX-4 on; `ibv_devinfo -v`, odp_caps)");

@@ -194,7 +194,6 @@ void cause_io_uring_over_1g(const struct incident *in, const struct identity *id
 	const uint64_t most = 1ULL << 30;
 	/* Without its own hook the buffer that was next is not known. */
 	bool first = first_is(in, WIRE_FN_URING, EFAULT) && id->fn_watched[WIRE_FN_URING_BUFFER];
-	bool pin_watched = id->fn_watched[WIRE_FN_GUP_LONGTERM] && !incident_pin_unseen(in);
 
 	if (!(e->have & WIRE_HAVE_ARGS) || (!first && !first_is(in, WIRE_FN_URING_BUFFER, EFAULT)))
 		return;
@@ -210,10 +209,11 @@ void cause_io_uring_over_1g(const struct incident *in, const struct identity *id
 			 (uint64_t)e->address, most);
 	finding_evidence(ret, "%s = -EFAULT, and no pin failed", name_fn(id, e->chain[0].fn));
 	ret->kind = FINDING_LIKELY;
-	/* Where the buffer's own function failed, a pin that nobody watched may have. */
-	if (first || pin_watched)
+	/* The check with the bound comes before the buffer's own function; newer kernels have none. */
+	if (first && id->uring_bounded)
 		prove(in, ret);
 	else
-		finding_missing(ret, "failure of the pin", "%s is not hooked", name_fn(id, WIRE_FN_GUP_LONGTERM));
+		finding_missing(ret, "kernel.io_uring_bound", "%s", first ? "this kernel may take such a buffer: newer ones have no bound" :
+				"the buffer's own function was entered, which kernels with the bound do not do");
 	finding_remedy(ret, "register the memory as several buffers of at most 1 GiB each");
 }

@@ -18,7 +18,8 @@ bool call_is_other(const struct incident *in, uint32_t apis, const char *why, st
 
 bool call_entry_first(const struct incident *in)
 {
-	return in->end.nchain > 0 && in->end.chain[0].fn == name_api_entry(in->end.api) &&
+	/* It returns last: what stands behind it in the chain would not be of this call. */
+	return in->end.nchain == 1 && in->end.chain[0].fn == name_api_entry(in->end.api) &&
 	       in->end.chain[0].result < 0;
 }
 

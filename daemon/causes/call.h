@@ -9,7 +9,7 @@
 
 /* Is it none of `apis`? Then the cause is ruled out: "the call is X, and <why>". */
 bool call_is_other(const struct incident *in, uint32_t apis, const char *why, struct finding *ret);
-/* The entry function failed, and nothing that it calls was seen failing before. */
+/* The entry function failed, and nothing that it calls was seen failing. */
 bool call_entry_first(const struct incident *in);
 /* The driver's operation was the first to fail, and it had not come to the memory yet. */
 bool call_driver_first(const struct incident *in);

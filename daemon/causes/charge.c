@@ -176,9 +176,25 @@ static void charge_user(const struct incident *in, const struct identity *id, st
 		charge_area(in, c);
 }
 
+/* VM_* bits and VFIO_DMA_MAP_FLAG_WRITE: the same on every kernel. */
+#define VM_PFNMAP 0x400
+#define VM_IO 0x4000
+#define VFIO_WRITE 2
+
+/* Does every page of the range count? Device memory does not, nor does the zero page of a mapping for reading. */
+static bool all_pages_count(const struct wire_reg_end *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nvmas; i++)
+		if (e->vmas[i].flags & (VM_PFNMAP | VM_IO))
+			return false;
+	return (e->have & WIRE_HAVE_VMAS_ALL) && (e->args.flags & VFIO_WRITE);
+}
+
 /*
- * VFIO charges as it pins, so the count read at the end is of before the call. Its ENOMEM has other
- * reasons too (the IOMMU's tables), so the numbers alone never exclude them.
+ * VFIO charges as it pins, so the count read at the end is of before the call. A range that is larger than
+ * the limit by itself cannot get through; otherwise its ENOMEM has other reasons too (the IOMMU's tables).
  */
 static void charge_locked(const struct incident *in, const struct identity *id, struct charge *c)
 {
@@ -192,6 +208,7 @@ static void charge_locked(const struct incident *in, const struct identity *id, 
 	c->over_before = c->over_after = add(c->asked_pages, c->held_pages) > c->limit_pages;
 	if (c->over_before && !e->ipc_lock && incident_errno(in, WIRE_FN_VFIO_MAP) == ENOMEM)
 		c->kind = c->asked_pages > c->limit_pages ? CHARGE_ALONE : CHARGE_SUM;
+	c->sure = c->kind == CHARGE_ALONE && all_pages_count(e);
 }
 
 static enum charge_to charged_to(uint32_t api)

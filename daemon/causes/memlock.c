@@ -195,7 +195,8 @@ static void tell_locked(const struct incident *in, const struct identity *id, co
 	finding_evidence(f, "limit: RLIMIT_MEMLOCK %" PRIu64 " bytes soft = %" PRIu64 " pages; CAP_IPC_LOCK is not effective",
 			 (uint64_t)in->end.memlock_soft_bytes, c->limit_pages);
 	finding_evidence(f, "%s = -ENOMEM; VFIO counts pages against the limit as it pins them", name_fn(id, WIRE_FN_VFIO_MAP));
-	finding_missing(f, "vfio.accounting", "the IOMMU's page tables give ENOMEM too, and VFIO's own check is not hooked");
+	if (!c->sure)
+		finding_missing(f, "vfio.accounting", "the IOMMU's page tables give ENOMEM too, and VFIO's own check is not hooked");
 }
 
 static void tell_shares(const struct charge *c, struct finding *f)

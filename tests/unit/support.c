@@ -14,7 +14,7 @@ struct identity test_identity(void)
 		.kernel = "6.1.0-test", .machine = "x86_64", .agent_version = "0.0-test",
 		.page_size = PAGE,
 		.foll_longterm = 0x10000, .foll_pin = 0x40000, .foll_write = 1, .foll_force = 0x10,
-		.file_pins_checked = true,
+		.file_pins_checked = true, .uring_bounded = true,
 		.zones = { { "DMA", "DMA32", "Normal", "Movable" } },
 		.migratetypes = { { "Unmovable", "Movable", "Reclaimable", "HighAtomic", "CMA", "Isolate" } },
 		.migrate_reasons = { { [7] = "longterm_pin" } },

@@ -181,6 +181,18 @@ static void on_demand_refused_below(void **state)
 	in.end.access = 0x41;
 	in.end.caps.odp_caps = 1;
 	likely(cause, DETAIL_odp_refused_by_driver);
+	/* rxe has no other reason; other drivers may. */
+	in.end.address = 0;
+	in.end.length = UINT64_MAX;
+	proven(cause, DETAIL_odp_implicit_not_offered);
+	id.fn_watched[WIRE_FN_UMEM_ODP] = false;
+	likely(cause, DETAIL_odp_implicit_not_offered);
+	id.fn_watched[WIRE_FN_UMEM_ODP] = true;
+	in.end.chain[0].fn = WIRE_FN_DRIVER_MLX5;
+	likely(cause, DETAIL_odp_implicit_not_offered);
+	in.end.chain[0].fn = WIRE_FN_DRIVER_RXE;
+	in.end.caps.odp_caps = 3;
+	likely(cause, DETAIL_odp_refused_by_driver);
 	in.end.access = 0x61;
 	expect("provider_access_unsupported", CONFIDENCE_proven);
 	fail_driver(&in, EINVAL);
@@ -256,6 +268,13 @@ static void bounced_dma(void **state)
 	proven(cause, DETAIL_dma_bounced);
 	in.end.access = 0x41;
 	proven(cause, DETAIL_dma_bounced);
+	/* A queue buffer: the umem function is no command, and checks no flags against the device. */
+	in.end.api = WIRE_API_UMEM;
+	in.end.nchain = 1;
+	proven(cause, DETAIL_dma_bounced);
+	assert_null(ruled_out(&d, "odp_unsupported"));
+	prove_coco_dma_bounce_unsupported(&in);
+	in.end.access = 0x41;
 	/* Without the mark: what is left when on-demand paging was not asked for. */
 	in.end.caps.cc_dma_bounce = 0;
 	likely("odp_unsupported", DETAIL_odp_refused_by_driver);

@@ -143,9 +143,11 @@ static void one_gigabyte(void **state)
 	in.end.nchain = 0;
 	add_chain(&in, WIRE_FN_URING_BUFFER, -EFAULT);
 	add_chain(&in, WIRE_FN_URING, -EFAULT);
-	proven(cause, DETAIL_buffer_over_1g);
-	id.fn_watched[WIRE_FN_GUP_LONGTERM] = false;
 	likely(cause, DETAIL_buffer_over_1g);
+	prove_io_uring_over_1g(&in);
+	id.uring_bounded = false;
+	likely(cause, DETAIL_buffer_over_1g);
+	id.uring_bounded = true;
 	/* Without its own hook the buffer that was next is not known. */
 	prove_io_uring_over_1g(&in);
 	id.fn_watched[WIRE_FN_URING_BUFFER] = false;

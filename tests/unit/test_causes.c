@@ -173,7 +173,7 @@ static void change_the_rest(struct incident *in, struct identity *id, uint64_t *
 	int err = errnos[test_random(seed, sizeof(errnos) / sizeof(errnos[0]))];
 	uint32_t i;
 
-	switch (test_random(seed, 8)) {
+	switch (test_random(seed, 10)) {
 	case 0: in->end.have ^= 1u << test_random(seed, 25); break;
 	case 1: id->fn_watched[test_random(seed, WIRE_FN_MAX)] ^= true; break;
 	case 2: in->end.stage = (uint16_t)test_random(seed, WIRE_STAGE_MAX); break;
@@ -181,6 +181,8 @@ static void change_the_rest(struct incident *in, struct identity *id, uint64_t *
 	case 4: in->end.init_user_ns ^= 1; break;
 	case 5: held_by(in, odd(seed), odd(seed), odd(seed)); break;
 	case 6: in->facts.err[test_random(seed, FACT_MAX)] = 0; break;
+	case 7: in->end.chain[0].fn = 1 + test_random(seed, WIRE_FN_MAX - 1); break;
+	case 8: in->end.api = (uint16_t)(1 + test_random(seed, WIRE_API_MAX - 1)); break;
 	default:
 		for (i = 0; i < in->end.nchain; i++)
 			in->end.chain[i].result = -err;

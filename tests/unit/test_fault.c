@@ -186,6 +186,7 @@ static void a_handler_that_is_not_waited_for(void **state)
 	size_t i;
 
 	(void)state;
+	id.fn_watched[WIRE_FN_USERFAULT] = false;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		fail_in_mapping(&in, EFAULT, 0x73 | cases[i].flags);
 		expect(cases[i].watched ? "userfault_stall" : "unknown", cases[i].watched ? CONFIDENCE_likely : CONFIDENCE_unknown);
@@ -203,6 +204,24 @@ static void a_handler_that_is_not_waited_for(void **state)
 	in.end.fault_vma.flags &= ~2ULL;
 	expect("vma_permission_mismatch", CONFIDENCE_proven);
 	assert_int_equal(d.nalso, 0);
+}
+
+/* The fault itself was seen being refused, or seen not to be. */
+static void a_fault_that_was_refused(void **state)
+{
+	(void)state;
+	build_failure(&in, EFAULT);
+	add_chain(&in, WIRE_FN_USERFAULT, -EFAULT);
+	fail_pin(&in, EFAULT);
+	fail_upwards(&in, EFAULT);
+	in.end.have |= WIRE_HAVE_FAULT_VMA;
+	in.end.fault_vma_state = WIRE_FAULT_VMA_COVERED;
+	in.end.fault_vma = (struct wire_vma){ .start = RANGE, .end = RANGE + 512 * PAGE, .flags = 0x273 };
+	expect("userfault_stall", CONFIDENCE_proven);
+	assert_true(evidence_says(&d.verdict, "SIGBUS for a fault of this pin"));
+	memmove(&in.end.chain[0], &in.end.chain[1], --in.end.nchain * sizeof(in.end.chain[0]));
+	expect("unknown", CONFIDENCE_unknown);
+	assert_non_null(strstr(ruled_out(&d, "userfault_stall"), "0 times"));
 }
 
 /* --- EINTR -------------------------------------------------------------------------- */
@@ -347,7 +366,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(which_limit_it_was), TEST(a_huge_page_that_was_not_seen_refused), TEST(no_huge_page_without_a_huge_mapping),
-		TEST(old_kernels_do_not_move_huge_pages), TEST(waiting_for_a_handler), TEST(a_handler_that_is_not_waited_for),
+		TEST(old_kernels_do_not_move_huge_pages), TEST(waiting_for_a_handler), TEST(a_handler_that_is_not_waited_for), TEST(a_fault_that_was_refused),
 		TEST(who_ended_the_process), TEST(the_lock_that_was_not_to_be_had), TEST(fatal_signals),
 		TEST(a_victim_whose_choice_was_not_seen), TEST(killed_while_moving), TEST(nodes_that_a_policy_binds_to),
 	};

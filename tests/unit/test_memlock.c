@@ -482,10 +482,18 @@ static void vfio_mapping(void **state)
 	assert_int_equal(d.verdict.detail, DETAIL_sum_over_limit);
 	in.end.locked_vm_pages = 44;
 	expect_ruled_out("256 pages asked + 44 locked, within the limit");
+	/* Larger than the limit by itself: it cannot get through, if all of its pages count. */
 	in.end.memlock_soft_bytes = 255 * PAGE;
 	expect(ID, CONFIDENCE_likely);
 	assert_int_equal(d.verdict.detail, DETAIL_one_request_over_limit);
+	in.end.have |= WIRE_HAVE_VMAS | WIRE_HAVE_VMAS_ALL;
+	expect(ID, CONFIDENCE_proven);
 	in.end.locked_vm_pages = UINT64_MAX;
+	expect(ID, CONFIDENCE_proven);
+	in.end.vmas[0].flags |= 0x400;
+	expect(ID, CONFIDENCE_likely);
+	in.end.vmas[0].flags = 3;
+	in.end.args.flags = 1;
 	expect(ID, CONFIDENCE_likely);
 	in.end.ipc_lock = 1;
 	expect("unknown", CONFIDENCE_unknown);
