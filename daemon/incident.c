@@ -23,6 +23,21 @@ bool incident_pin_unseen(const struct incident *in)
 	return in->end.gup_calls > 0 && !(in->end.have & WIRE_HAVE_GUP_RESULT);
 }
 
+bool incident_pin_short(const struct incident *in, const struct identity *id, uint64_t *ret_address)
+{
+	const struct wire_reg_end *e = &in->end;
+	const uint32_t need = WIRE_HAVE_GUP | WIRE_HAVE_GUP_RESULT;
+
+	if (e->api != WIRE_API_IO_URING && e->api != WIRE_API_XDP_UMEM)
+		return false;
+	if ((e->have & need) != need || e->result >= 0 || incident_chain(in, WIRE_FN_GUP_LONGTERM) || e->gup_result <= 0 ||
+	    (uint64_t)e->gup_result >= e->gup_pages)
+		return false;
+	if (ret_address)
+		*ret_address = e->gup_start + (uint64_t)e->gup_result * id->page_size;
+	return true;
+}
+
 static uint64_t align_down(uint64_t address, const struct identity *id)
 {
 	return address & ~((uint64_t)id->page_size - 1);
@@ -233,7 +248,7 @@ static enum stage stage_of_failure(const struct incident *in, const struct ident
 	/* A pin that failed and was repeated with success is no longer where it ended. */
 	if (in->end.stage == WIRE_STAGE_PINNED)
 		return STAGE_provider;
-	if (incident_chain(in, WIRE_FN_GUP_LONGTERM))
+	if (incident_chain(in, WIRE_FN_GUP_LONGTERM) || incident_pin_short(in, id, NULL))
 		return stage_of_pin(in);
 	for (i = 0; i < sizeof(by_function) / sizeof(by_function[0]); i++)
 		if (incident_chain(in, by_function[i].fn))

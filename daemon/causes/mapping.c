@@ -38,14 +38,53 @@ static void tell_neighbours(const struct incident *in, struct finding *f)
 		finding_evidence(f, "nearest mapping of the range above: %s", vma_text(text, above));
 }
 
+/* A pin that stopped early at an address that no mapping seen at the end of the call covers. */
+static bool stopped_at_hole(const struct incident *in, const struct identity *id, uint64_t *ret_address)
+{
+	const struct wire_reg_end *e = &in->end;
+	uint32_t i;
+
+	/* vmas[] goes up to the first hole, if there was room for all before it. */
+	if (!(e->have & WIRE_HAVE_VMAS) || e->nvmas == WIRE_VMAS_MAX || !incident_pin_short(in, id, ret_address))
+		return false;
+	for (i = 0; i < e->nvmas; i++)
+		if (e->vmas[i].start <= *ret_address && *ret_address < e->vmas[i].end)
+			return false;
+	return incident_index(in, id, *ret_address) >= 0;
+}
+
+static void tell_stopped(const struct incident *in, const struct identity *id, uint64_t address, struct finding *ret)
+{
+	ret->kind = FINDING_LIKELY;
+	ret->detail = DETAIL_hole_inside;
+	finding_summary(ret, "0x%" PRIx64 ", page %" PRId64 " of %" PRIu64 " of the range, is not mapped in the process", address,
+			incident_index(in, id, address), incident_pages(in, id));
+	finding_evidence(ret, "%s pinned %" PRId64 " of %" PRIu64 " pages and stopped before 0x%" PRIx64, name_fn(id, WIRE_FN_GUP_LONGTERM),
+			 (int64_t)in->end.gup_result, (uint64_t)in->end.gup_pages, address);
+	finding_evidence(ret, "no mapping of the range that was read at the end of the call covers that address");
+	finding_missing(ret, "errno of the pin", "%s takes a pin that stopped early for its own failure, and the reason is lost", name_api(in->end.api));
+}
+
+static void tell_unmapped_remedies(struct finding *ret)
+{
+	finding_remedy(ret, "look for who unmapped or never mapped the address: compare it with /proc/PID/maps and with the buffer the program meant");
+	finding_remedy(ret, "if it is a GPU address: register it through dma-buf, or load the peer memory module that matches the GPU driver");
+}
+
 void cause_address_not_mapped(const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	const struct wire_reg_end *e = &in->end;
 	bool later = e->fault_vma_state == WIRE_FAULT_VMA_HOLE_LATER;
 	const struct wire_vma *v = failing_vma(in);
 	char text[VMA_TEXT];
+	uint64_t address;
 	int64_t index;
 
+	if (stopped_at_hole(in, id, &address)) {
+		tell_stopped(in, id, address, ret);
+		tell_unmapped_remedies(ret);
+		return;
+	}
 	if (v) {
 		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in a mapping: %s", (uint64_t)e->gup_start, vma_text(text, v));
 		ret->kind = FINDING_RULED_OUT;
@@ -66,8 +105,7 @@ void cause_address_not_mapped(const struct incident *in, const struct identity *
 	ret->kind = failing_kind(in, EFAULT, ret);
 	if (later)
 		ret->kind = FINDING_LIKELY;
-	finding_remedy(ret, "look for who unmapped or never mapped the address: compare it with /proc/PID/maps and with the buffer the program meant");
-	finding_remedy(ret, "if it is a GPU address: register it through dma-buf, or load the peer memory module that matches the GPU driver");
+	tell_unmapped_remedies(ret);
 }
 
 /* --- permissions ---------------------------------------------------------------- */
@@ -90,7 +128,7 @@ static void tell_permission(const struct incident *in, const struct identity *id
 	if (!(v->flags & (VM_READ | VM_WRITE)))
 		finding_remedy(ret, "give the range access with mprotect(PROT_READ|PROT_WRITE) before it is registered: it is a reservation (PROT_NONE) or guard pages");
 	else if (forced)
-		finding_remedy(ret, "if the device only reads: this kernel pins read-only registrations for writing as well; map the file MAP_PRIVATE, or copy the data into anonymous memory, or use a kernel from 6.3 on");
+		finding_remedy(ret, "if the device only reads: this kernel pins read-only registrations for writing as well; map the file MAP_PRIVATE, or copy the data into anonymous memory, or use a kernel from 6.2 on");
 	else
 		finding_remedy(ret, "if the device only reads the buffer: register it without LOCAL_WRITE, REMOTE_WRITE, REMOTE_ATOMIC and MW_BIND");
 	if (is == REFUSAL_WRITE)

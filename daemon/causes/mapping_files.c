@@ -103,7 +103,7 @@ void cause_fsdax_longterm(const struct incident *in, const struct identity *id, 
 	for (i = 0; e->have & WIRE_HAVE_VMAS && i < e->nvmas && !seen; i++)
 		if (e->vmas[i].what & WIRE_VMA_DAX && !(e->vmas[i].what & WIRE_VMA_CHARDEV))
 			seen = &e->vmas[i];
-	/* Before v5.14 all pages were pinned first and their mappings asked then: any of the range may be the one. */
+	/* v5.10 pins all pages first and asks their mappings then: any of the range may be the one. */
 	if (!seen && refusal_rules_out(in, id, REFUSAL_FSDAX, ret))
 		return;
 	if (!failing_pin(in, id, EOPNOTSUPP) || (refusal_of(in, id) != REFUSAL_FSDAX && !seen))
