@@ -111,10 +111,41 @@ static bool access_invalid(const struct incident *in, const struct identity *id)
 	return contradiction(in->end.access) || unknown_flags(in, id);
 }
 
-/* Does this command take new access flags? */
+/* Does this command look at the access flags? A re-registration says in its own flags what it changes. */
 static bool takes_access(const struct wire_reg_end *e)
 {
-	return e->api != WIRE_API_REREG_MR || !(e->have & WIRE_HAVE_ARGS) || (e->args.flags & REREG_ACCESS);
+	return e->api != WIRE_API_REREG_MR || (e->args.flags & REREG_ACCESS);
+}
+
+static bool has_what(const struct wire_reg_end *e)
+{
+	return e->api != WIRE_API_REREG_MR || (e->have & WIRE_HAVE_ARGS);
+}
+
+/*
+ * What a re-registration is refused for before its access flags are looked at: unknown flags or none, a
+ * new range without address, iova or length or with differing page offsets.
+ */
+static enum detail rereg_fault(const struct incident *in, const struct identity *id)
+{
+	const struct wire_reg_end *e = &in->end;
+
+	if (e->api != WIRE_API_REREG_MR || !has_what(e))
+		return DETAIL_none;
+	if ((e->args.flags & ~(uint32_t)REREG_ALL) || !e->args.flags)
+		return DETAIL_rereg_flags;
+	if ((e->args.flags & REREG_TRANS) && (e->have & WIRE_HAVE_COMMAND) &&
+	    (!e->address || !e->iova || !e->length || ((e->address ^ e->iova) & (id->page_size - 1))))
+		return DETAIL_rereg_translation;
+	return DETAIL_none;
+}
+
+/* Something that the command checks before the access flags is wrong. */
+static bool refused_before_access(const struct incident *in, const struct identity *id)
+{
+	if (in->end.api == WIRE_API_REREG_MR)
+		return rereg_fault(in, id) != DETAIL_none;
+	return offsets_differ(in, id);
 }
 
 void cause_access_flags_invalid(const struct incident *in, const struct identity *id, struct finding *ret)
@@ -123,21 +154,23 @@ void cause_access_flags_invalid(const struct incident *in, const struct identity
 	uint32_t against = contradiction(e->access), unknown = unknown_flags(in, id);
 	char flags[CALL_ACCESS_LEN], bad[CALL_ACCESS_LEN];
 
-	if (call_is_other(in, REG | API(REREG_MR), "its access flags are not checked there, or it has none", ret) ||
-	    passed_checks(in, id, "the access flags", ret) || !(e->have & WIRE_HAVE_COMMAND))
+	if (call_is_other(in, REG | API(REREG_MR) | API(REG_DMABUF_MR) | API(DM_MR), "it has no access flags", ret) ||
+	    passed_checks(in, id, "the access flags", ret) || !(e->have & WIRE_HAVE_COMMAND) || !has_what(e))
 		return;
 	if (!access_invalid(in, id) || !takes_access(e)) {
-		/* Without the kernel's list, flags of newer kernels may or may not be known. */
-		if (!id->access_known && (e->access & ~(uint32_t)KNOWN_EVERYWHERE))
+		/* Flags of newer kernels may or may not be known; dma-bufs and device memory take fewer. */
+		if ((!id->access_known && (e->access & ~(uint32_t)KNOWN_EVERYWHERE)) ||
+		    !(1u << e->api & (REG | API(REREG_MR))))
 			return;
 		rule_out(ret);
 		finding_because(ret, "the access flags are known and fit each other: %s", call_access(flags, e->access));
 		return;
 	}
-	if (e->api != WIRE_API_REREG_MR && offsets_differ(in, id)) {
+	if (refused_before_access(in, id)) {
 		rule_out(ret);
-		finding_because(ret, "the page offsets of address and iova differ (0x%" PRIx64 ", 0x%" PRIx64
-				"), which is checked first", (uint64_t)e->address, (uint64_t)e->iova);
+		finding_because(ret, "what is checked first is wrong already: address 0x%" PRIx64 ", iova 0x%" PRIx64
+				", length %" PRIu64 ", changes 0x%x", (uint64_t)e->address, (uint64_t)e->iova,
+				(uint64_t)e->length, e->args.flags);
 		return;
 	}
 	if (!call_entry_first(in))
@@ -217,7 +250,7 @@ static bool odp_excluded(const struct incident *in, const struct identity *id, s
 	if (!(e->access & ON_DEMAND) || !takes_access(e))
 		finding_because(ret, "on-demand paging was not asked for: access flags %s", call_access(flags, e->access));
 	else if (incident_decisive_errno(in) == EINVAL && call_entry_first(in) &&
-		 (access_invalid(in, id) || offsets_differ(in, id)))
+		 (access_invalid(in, id) || refused_before_access(in, id)))
 		finding_because(ret, "access flags %s or page offsets (0x%" PRIx64 ", 0x%" PRIx64
 				") are refused before it", call_access(flags, e->access), (uint64_t)e->address, (uint64_t)e->iova);
 	else if (call_entry_first(in) && odp_offered(e) == 1)
@@ -254,7 +287,7 @@ void cause_odp_unsupported(const struct incident *in, const struct identity *id,
 		      !(e->access & FLUSH);
 
 	if (call_is_other(in, REG | API(REREG_MR) | API(UMEM) | API(DEVX_UMEM), "it knows no on-demand paging", ret) ||
-	    !call_has_access(in) || odp_excluded(in, id, ret))
+	    !call_has_access(in) || !has_what(e) || odp_excluded(in, id, ret))
 		return;
 	if (lacks || unseen)
 		ret->detail = DETAIL_odp_not_offered;
@@ -308,13 +341,13 @@ void cause_provider_access_unsupported(const struct incident *in, const struct i
 	finding_summary(ret, "%s does not support the access flags %s", flush ? e->device : e->driver, flags);
 	finding_evidence(ret, "%s = -EOPNOTSUPP, before it came to the memory", name_fn(id, e->chain[0].fn));
 	finding_evidence(ret, "access flags 0x%x, of which not every driver takes %s", e->access, flags);
-	if (flush ? incident_stage_of(in, id) == STAGE_uverbs : e->chain[0].fn == WIRE_FN_DRIVER_RXE) {
+	ret->kind = FINDING_LIKELY;
+	if (flush ? incident_stage_of(in, id) == STAGE_uverbs :
+		    e->chain[0].fn == WIRE_FN_DRIVER_RXE && call_umem_watched(id, ret))
 		prove(in, ret);
-	} else {
-		ret->kind = FINDING_LIKELY;
+	else
 		finding_missing(ret, "provider.reason", "%s may give EOPNOTSUPP for something else as well",
 				e->driver[0] ? e->driver : "the driver");
-	}
 	finding_remedy(ret, "register without %s%s", flags, unusual & HUGETLB ? "; huge pages are used by themselves" : "");
 }
 
@@ -348,15 +381,6 @@ void cause_coco_dma_bounce_unsupported(const struct incident *in, const struct i
 	finding_remedy(ret, "attach the device as a trusted one (TDISP, TEE-IO) where host and device can, or run the job in a guest that is not confidential");
 }
 
-/* The new range: address, iova and length must be given, with equal page offsets. */
-static bool range_incomplete(const struct incident *in, const struct identity *id)
-{
-	const struct wire_reg_end *e = &in->end;
-
-	return (e->args.flags & REREG_TRANS) && (e->have & WIRE_HAVE_COMMAND) &&
-	       (!e->address || !e->iova || !e->length || ((e->address ^ e->iova) & (id->page_size - 1)));
-}
-
 void cause_rereg_unsupported(const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	const struct wire_reg_end *e = &in->end;
@@ -367,13 +391,11 @@ void cause_rereg_unsupported(const struct incident *in, const struct identity *i
 	if (call_is_other(in, API(REREG_MR), "it changes no memory region", ret) || !(e->have & WIRE_HAVE_ARGS) ||
 	    !call_entry_first(in))
 		return;
-	if (err == EINVAL && ((what & ~(uint32_t)REREG_ALL) || !what))
-		ret->detail = DETAIL_rereg_flags;
-	else if (err == EINVAL && range_incomplete(in, id))
-		ret->detail = DETAIL_rereg_translation;
-	else if (err == EOPNOTSUPP && !needs_ability)
+	if (err == EINVAL)
+		ret->detail = rereg_fault(in, id);
+	else if (!needs_ability)
 		ret->detail = DETAIL_rereg_refused_by_driver;
-	else
+	if (ret->detail == DETAIL_none)
 		return;
 	finding_summary(ret, "the memory region cannot be changed like this: %s", detail_words[ret->detail].meaning);
 	finding_evidence(ret, "to change: 0x%x (0x1 translation, 0x2 protection domain, 0x4 access)", what);
@@ -382,9 +404,7 @@ void cause_rereg_unsupported(const struct incident *in, const struct identity *i
 				 (uint64_t)e->address, (uint64_t)e->iova, (uint64_t)e->length);
 	finding_evidence(ret, "%s = -%s, and nothing below it was seen failing", name_fn(id, e->chain[0].fn), name_errno(err));
 	prove(in, ret);
-	if (ret->detail == DETAIL_rereg_refused_by_driver && !id->fn_watched[WIRE_FN_UMEM]) {
+	if (ret->detail == DETAIL_rereg_refused_by_driver && !call_umem_watched(id, ret))
 		ret->kind = FINDING_LIKELY;
-		finding_missing(ret, "chain", "%s is not hooked, so its failure would not have been seen", name_fn(id, WIRE_FN_UMEM));
-	}
 	finding_remedy(ret, "deregister the region and register it anew; the remote side needs the new key then");
 }

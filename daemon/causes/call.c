@@ -33,6 +33,14 @@ bool call_has_access(const struct incident *in)
 	return in->end.have & (WIRE_HAVE_COMMAND | WIRE_HAVE_UMEM);
 }
 
+bool call_umem_watched(const struct identity *id, struct finding *ret)
+{
+	if (id->fn_watched[WIRE_FN_UMEM])
+		return true;
+	finding_missing(ret, "chain", "%s is not hooked, so its failure would not have been seen", name_fn(id, WIRE_FN_UMEM));
+	return false;
+}
+
 static void add_flag(void *ctx, const char *name)
 {
 	text_item(ctx, name);

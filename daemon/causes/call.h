@@ -13,6 +13,10 @@ bool call_is_other(const struct incident *in, uint32_t apis, const char *why, st
 bool call_entry_first(const struct incident *in);
 /* The driver's operation was the first to fail, and it had not come to the memory yet. */
 bool call_driver_first(const struct incident *in);
+/*
+ * That would mean nothing if the umem function were not watched: adds a line and is false where it is not.
+ */
+bool call_umem_watched(const struct identity *id, struct finding *ret);
 /* Access flags are known: from the command or from the umem function's arguments. */
 bool call_has_access(const struct incident *in);
 /* "LOCAL_WRITE, REMOTE_WRITE (0x3)". Returns buf. */

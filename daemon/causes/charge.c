@@ -17,13 +17,27 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-static void read_facts(const struct incident *in, struct charge *c)
+/*
+ * What a process holds is listed after the failure; it explains the charge of then only if the charge has
+ * not changed by the time the lists were complete.
+ */
+static bool steady(const struct incident *in, const struct identity *id)
 {
 	const struct facts *f = &in->facts;
+	uint64_t bytes = in->end.pinned_after_pages * id->page_size;
 
-	c->mr_known = FACT_KNOWN(f, mr_process_pages);
+	return FACT_KNOWN(f, vm_pin_bytes) && f->vm_pin_bytes == bytes && FACT_KNOWN(f, vm_pin_later_bytes) &&
+	       f->vm_pin_later_bytes == bytes;
+}
+
+static void read_facts(const struct incident *in, const struct identity *id, struct charge *c)
+{
+	const struct facts *f = &in->facts;
+	bool now = steady(in, id);
+
+	c->mr_known = now && FACT_KNOWN(f, mr_process_pages);
 	c->mr_pages = c->mr_known ? f->mr_process_pages : 0;
-	c->uring_known = FACT_KNOWN(f, io_uring_pages);
+	c->uring_known = now && FACT_KNOWN(f, io_uring_pages);
 	c->uring_pages = c->uring_known ? f->io_uring_pages : 0;
 	c->slack_pages = FACT_KNOWN(f, mr_process_count) ? f->mr_process_count : 0;
 }
@@ -162,13 +176,40 @@ static void charge_user(const struct incident *in, const struct identity *id, st
 		charge_area(in, c);
 }
 
+/*
+ * VFIO charges as it pins, so the count read at the end is of before the call. Its ENOMEM has other
+ * reasons too (the IOMMU's tables), so the numbers alone never exclude them.
+ */
+static void charge_locked(const struct incident *in, const struct identity *id, struct charge *c)
+{
+	const struct wire_reg_end *e = &in->end;
+
+	if (!(e->have & WIRE_HAVE_MEMLOCK) || !(e->have & WIRE_HAVE_ARGS) || e->memlock_soft_bytes == UINT64_MAX)
+		return;
+	c->asked_pages = e->length / id->page_size;
+	c->held_pages = c->held_after_pages = e->locked_vm_pages;
+	c->limit_pages = e->memlock_soft_bytes / id->page_size;
+	c->over_before = c->over_after = add(c->asked_pages, c->held_pages) > c->limit_pages;
+	if (c->over_before && !e->ipc_lock && incident_errno(in, WIRE_FN_VFIO_MAP) == ENOMEM)
+		c->kind = c->asked_pages > c->limit_pages ? CHARGE_ALONE : CHARGE_SUM;
+}
+
+static enum charge_to charged_to(uint32_t api)
+{
+	if (api == WIRE_API_IO_URING || api == WIRE_API_XDP_UMEM)
+		return CHARGE_TO_USER;
+	return api == WIRE_API_VFIO_MAP ? CHARGE_TO_LOCKED : CHARGE_TO_PROCESS;
+}
+
 struct charge charge_of(const struct incident *in, const struct identity *id)
 {
-	struct charge c = { .user = in->end.api == WIRE_API_IO_URING || in->end.api == WIRE_API_XDP_UMEM };
+	struct charge c = { .to = charged_to(in->end.api) };
 
-	read_facts(in, &c);
-	if (c.user)
+	read_facts(in, id, &c);
+	if (c.to == CHARGE_TO_USER)
 		charge_user(in, id, &c);
+	else if (c.to == CHARGE_TO_LOCKED)
+		charge_locked(in, id, &c);
 	else
 		charge_process(in, id, &c);
 	return c;
@@ -188,6 +229,6 @@ void charge_because(const struct charge *c, struct finding *ret)
 
 	ret->kind = FINDING_RULED_OUT;
 	finding_because(ret, "%s: %" PRIu64 " pages asked, %" PRIu64 " charged to the %s, limit %" PRIu64
-			" pages", why[c->kind], c->asked_pages, c->held_pages, c->user ? "user" : "process",
+			" pages", why[c->kind], c->asked_pages, c->held_pages, c->to == CHARGE_TO_USER ? "user" : "process",
 			c->limit_pages);
 }

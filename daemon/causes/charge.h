@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A charge against RLIMIT_MEMLOCK that was refused: its numbers, and the one cause they speak for.
- * Memory regions are charged to the process (mm->pinned_vm), io_uring buffers and AF_XDP areas are
- * checked against what the user as a whole has charged (user_struct.locked_vm).
+ * Memory regions are charged to the process's pins, VFIO mappings to its locked memory; io_uring buffers
+ * and AF_XDP areas are held against what the user as a whole has charged.
  */
 #ifndef PINWHY_CAUSES_CHARGE_H
 #define PINWHY_CAUSES_CHARGE_H
@@ -22,10 +22,17 @@ enum charge_kind {
 	CHARGE_KINDS
 };
 
+/* The sum that the request was held against. */
+enum charge_to {
+	CHARGE_TO_PROCESS = 0,	/* mm->pinned_vm: memory regions */
+	CHARGE_TO_USER,		/* user_struct.locked_vm: io_uring, AF_XDP */
+	CHARGE_TO_LOCKED,	/* mm->locked_vm, with mlock(): VFIO */
+};
+
 struct charge {
 	enum charge_kind kind;
+	enum charge_to to;
 	bool sure;		/* the numbers exclude the other kinds */
-	bool user;		/* checked against the user's sum, not the process's */
 	bool over_before, over_after;
 	bool mr_known, uring_known;
 	uint64_t asked_pages, limit_pages;

@@ -70,19 +70,49 @@ void cause_rdma_cgroup_limit(const struct incident *in, const struct identity *i
 	tell_cgroup(in, handle, ret);
 }
 
+#define NEW_REGION (API(REG_MR) | API(REG_MR_IOCTL) | API(REG_DMABUF_MR))
+
+static bool count_known(const struct incident *in)
+{
+	return (in->end.have & WIRE_HAVE_CAPS) && in->end.caps.max_mr && FACT_KNOWN(&in->facts, mr_device_count);
+}
+
 static bool device_full(const struct incident *in)
 {
-	return (in->end.have & WIRE_HAVE_CAPS) && in->end.caps.max_mr && FACT_KNOWN(&in->facts, mr_device_count) &&
-	       in->facts.mr_device_count >= in->end.caps.max_mr;
+	return count_known(in) && in->facts.mr_device_count >= in->end.caps.max_mr;
 }
 
 /* On demand the whole address space may be asked for; such a length is no length. */
-static bool over_device_length(const struct incident *in)
+static bool length_known(const struct incident *in)
 {
 	const struct wire_reg_end *e = &in->end;
 
-	return (e->have & WIRE_HAVE_CAPS) && e->caps.max_mr_size && incident_has_range(in) &&
-	       !(e->access & ACCESS_ON_DEMAND) && e->length > e->caps.max_mr_size;
+	return (e->have & WIRE_HAVE_CAPS) && e->caps.max_mr_size && incident_has_range(in) && !(e->access & ACCESS_ON_DEMAND);
+}
+
+static bool over_device_length(const struct incident *in)
+{
+	return length_known(in) && in->end.length > in->end.caps.max_mr_size;
+}
+
+/* The number or the function that excludes a full device. False: it is not excluded. */
+static bool not_full(const struct incident *in, const struct identity *id, struct finding *ret)
+{
+	const struct wire_reg_end *e = &in->end;
+	int err = incident_decisive_errno(in);
+
+	if (call_is_other(in, NEW_REGION, "it makes no new memory region", ret))
+		return true;
+	if (e->nchain && !name_fn_is_driver(e->chain[0].fn) && e->chain[0].fn != name_api_entry(e->api))
+		finding_because(ret, "%s failed first (%s %d), not the driver by itself", name_fn(id, e->chain[0].fn),
+				name_errno(err), err);
+	else if (count_known(in) && !device_full(in))
+		finding_because(ret, "%s holds %" PRIu64 " memory regions of %" PRIu64, e->device,
+				in->facts.mr_device_count, (uint64_t)e->caps.max_mr);
+	else
+		return false;
+	ret->kind = FINDING_RULED_OUT;
+	return true;
 }
 
 void cause_mr_object_limit(const struct incident *in, const struct identity *id, struct finding *ret)
@@ -90,24 +120,7 @@ void cause_mr_object_limit(const struct incident *in, const struct identity *id,
 	const struct wire_reg_end *e = &in->end;
 	uint64_t count = in->facts.mr_device_count;
 
-	if (call_is_other(in, API(REG_MR) | API(REG_MR_IOCTL) | API(REG_DMABUF_MR), "it makes no new memory region", ret))
-		return;
-	if (e->nchain && !name_fn_is_driver(e->chain[0].fn) && e->chain[0].fn != name_api_entry(e->api)) {
-		ret->kind = FINDING_RULED_OUT;
-		finding_because(ret, "%s failed first (%s %d), not the driver by itself", name_fn(id, e->chain[0].fn),
-				name_errno(incident_decisive_errno(in)), incident_decisive_errno(in));
-		return;
-	}
-	if (!(e->have & WIRE_HAVE_CAPS) || !e->caps.max_mr || !FACT_KNOWN(&in->facts, mr_device_count) ||
-	    !device_full(in)) {
-		if ((e->have & WIRE_HAVE_CAPS) && e->caps.max_mr && FACT_KNOWN(&in->facts, mr_device_count)) {
-			ret->kind = FINDING_RULED_OUT;
-			finding_because(ret, "%s holds %" PRIu64 " memory regions of %" PRIu64, e->device, count,
-					(uint64_t)e->caps.max_mr);
-		}
-		return;
-	}
-	if (!call_driver_first(in))
+	if (not_full(in, id, ret) || !device_full(in) || !call_driver_first(in))
 		return;
 	ret->detail = DETAIL_device_mr_count;
 	finding_summary(ret, "%s holds %" PRIu64 " memory regions and can hold %" PRIu64, e->device, count,
@@ -120,7 +133,8 @@ void cause_mr_object_limit(const struct incident *in, const struct identity *id,
 		finding_evidence(ret, "%" PRIu64 " of them are this process's", in->facts.mr_process_count);
 	if (over_device_length(in))
 		finding_evidence(ret, "not proven: the length is more than the device takes as well");
-	ret->kind = call_same_errno(in, ret) && !over_device_length(in) ? FINDING_PROVEN : FINDING_LIKELY;
+	ret->kind = call_same_errno(in, ret) && call_umem_watched(id, ret) && !over_device_length(in) ?
+		FINDING_PROVEN : FINDING_LIKELY;
 	finding_remedy(ret, "find who holds them: `rdma resource show mr dev %s` lists a pid per memory region; one that only grows leaks", e->device);
 	finding_remedy(ret, "register fewer and larger regions, or bound the registration cache of the communication library (UCX_RCACHE_MAX_REGIONS with UCX)");
 }
@@ -131,9 +145,7 @@ void cause_max_mr_size_exceeded(const struct incident *in, const struct identity
 	const struct wire_reg_end *e = &in->end;
 	bool before = call_driver_first(in);
 
-	if (call_is_other(in, API(REG_MR) | API(REG_MR_IOCTL) | API(REG_DMABUF_MR), "it makes no new memory region", ret))
-		return;
-	if (!(e->have & WIRE_HAVE_CAPS) || !e->caps.max_mr_size || !incident_has_range(in) || (e->access & ACCESS_ON_DEMAND))
+	if (call_is_other(in, NEW_REGION, "it makes no new memory region", ret) || !length_known(in))
 		return;
 	text_bytes(length, e->length);
 	text_bytes(most, e->caps.max_mr_size);
@@ -155,7 +167,8 @@ void cause_max_mr_size_exceeded(const struct incident *in, const struct identity
 		finding_evidence(ret, "not proven: the driver took the length first and failed later");
 	if (device_full(in))
 		finding_evidence(ret, "not proven: the device is out of memory regions as well");
-	ret->kind = call_same_errno(in, ret) && before && !device_full(in) ? FINDING_PROVEN : FINDING_LIKELY;
+	ret->kind = call_same_errno(in, ret) && call_umem_watched(id, ret) && before && !device_full(in) ?
+		FINDING_PROVEN : FINDING_LIKELY;
 	finding_remedy(ret, "split the registration into regions of at most %s each", most);
 }
 

@@ -99,11 +99,30 @@ static bool charge_accepted(const struct incident *in, const struct identity *id
 	return true;
 }
 
+/* VFIO: the numbers of its own check. */
+static bool locked_within_limit(const struct incident *in, const struct charge *c, struct finding *f)
+{
+	const struct wire_reg_end *e = &in->end;
+	char soft[TEXT_BYTES_LEN];
+
+	if (!(e->have & WIRE_HAVE_MEMLOCK) || c->over_before)
+		return false;
+	finding_because(f, "%" PRIu64 " pages asked + %" PRIu64 " locked, within the limit of %s", c->asked_pages,
+			(uint64_t)e->locked_vm_pages, text_bytes(soft, e->memlock_soft_bytes));
+	return true;
+}
+
 /* The number that excludes every limit of this family. */
 static bool excluded(const struct incident *in, const struct identity *id, const struct charge *c, struct finding *f)
 {
-	bool out = c->user ? charge_accepted(in, id, f) : past_the_check(in, id, f) || within_limit(in, id, f);
+	bool out = false;
 
+	if (c->to == CHARGE_TO_USER)
+		out = charge_accepted(in, id, f);
+	else if (c->to == CHARGE_TO_LOCKED)
+		out = locked_within_limit(in, c, f);
+	else
+		out = past_the_check(in, id, f) || within_limit(in, id, f);
 	if (out)
 		f->kind = FINDING_RULED_OUT;
 	return out;
@@ -120,7 +139,7 @@ static bool is_kind(const struct incident *in, const struct identity *id, enum c
 	*c = charge_of(in, id);
 	if (excluded(in, id, c, ret) || c->kind == CHARGE_UNKNOWN)
 		return false;
-	if (!c->user && (in->end.ipc_lock || in->end.memlock_soft_bytes == 0 || !umem_failed_first(in, ENOMEM)))
+	if (c->to == CHARGE_TO_PROCESS && (in->end.ipc_lock || in->end.memlock_soft_bytes == 0 || !umem_failed_first(in, ENOMEM)))
 		return false;
 	if (c->kind != kind)
 		charge_because(c, ret);
@@ -168,6 +187,17 @@ static void tell_user(const struct incident *in, const struct identity *id, cons
 				 name_fn(id, WIRE_FN_XDP_UMEM));
 }
 
+static void tell_locked(const struct incident *in, const struct identity *id, const struct charge *c,
+			struct finding *f)
+{
+	finding_evidence(f, "asked: %" PRIu64 " pages of %u bytes; locked by this process already (VmLck, with mlock()): %" PRIu64,
+			 c->asked_pages, id->page_size, c->held_pages);
+	finding_evidence(f, "limit: RLIMIT_MEMLOCK %" PRIu64 " bytes soft = %" PRIu64 " pages; CAP_IPC_LOCK is not effective",
+			 (uint64_t)in->end.memlock_soft_bytes, c->limit_pages);
+	finding_evidence(f, "%s = -ENOMEM; VFIO counts pages against the limit as it pins them", name_fn(id, WIRE_FN_VFIO_MAP));
+	finding_missing(f, "vfio.accounting", "the IOMMU's page tables give ENOMEM too, and VFIO's own check is not hooked");
+}
+
 static void tell_shares(const struct charge *c, struct finding *f)
 {
 	if (c->mr_known)
@@ -182,16 +212,17 @@ static void tell_shares(const struct charge *c, struct finding *f)
 static bool no_doubt(const struct incident *in, const struct identity *id, const struct charge *c,
 		     struct finding *f)
 {
-	bool watched = c->user || (id->fn_watched[WIRE_FN_UMEM] && id->fn_watched[WIRE_FN_GUP_LONGTERM]);
+	bool process = c->to == CHARGE_TO_PROCESS;
+	bool watched = !process || (id->fn_watched[WIRE_FN_UMEM] && id->fn_watched[WIRE_FN_GUP_LONGTERM]);
 	bool same = call_same_errno(in, f);
 
-	if (!c->user && c->over_before != c->over_after)
+	if (process && c->over_before != c->over_after)
 		finding_evidence(f, "not proven: the count of pinned pages changed between the two readings (%" PRIu64
 				 " and %" PRIu64 "), and only one of them exceeds the limit",
 				 c->held_pages, c->held_after_pages);
-	else if (c->user && !c->over_before)
+	else if (!c->over_before)
 		finding_evidence(f, "not proven: with the count that was read it would have fitted; another charge came in between");
-	else if (!c->sure)
+	else if (!c->sure && c->to != CHARGE_TO_LOCKED)
 		finding_missing(f, "memlock.by_subsystem", "which registrations hold the pages charged already is not known for certain (memory regions %s, io_uring buffers %s)",
 				c->mr_known ? "known" : "not read", c->uring_known ? "known" : "not read");
 	if (!watched)
@@ -204,11 +235,14 @@ static void tell(const struct incident *in, const struct identity *id, const str
 		 enum detail detail, struct finding *ret)
 {
 	ret->detail = detail;
-	if (c->user)
+	if (c->to == CHARGE_TO_USER)
 		tell_user(in, id, c, ret);
+	else if (c->to == CHARGE_TO_LOCKED)
+		tell_locked(in, id, c, ret);
 	else
 		tell_process(in, id, c, ret);
-	tell_shares(c, ret);
+	if (c->to != CHARGE_TO_LOCKED)
+		tell_shares(c, ret);
 	charge_tell_limit(in, ret);
 	ret->kind = no_doubt(in, id, c, ret) ? FINDING_PROVEN : FINDING_LIKELY;
 }
@@ -232,12 +266,12 @@ void cause_rlimit_memlock_exceeded(const struct incident *in, const struct ident
 	text_bytes(soft, in->end.memlock_soft_bytes);
 	text_bytes(a, c.asked_pages * id->page_size);
 	text_bytes(b, need(&c) * id->page_size);
-	if (c.user)
+	if (c.to == CHARGE_TO_USER)
 		finding_summary(ret, "registering %s would take what user %u has locked to %s; the process's memlock limit is %s (soft)",
 				a, in->end.uid, b, soft);
 	else
-		finding_summary(ret, "registering %s would take this process to %s of pinned memory; its memlock limit is %s (soft)",
-				a, b, soft);
+		finding_summary(ret, "registering %s would take this process to %s of %s memory; its memlock limit is %s (soft)",
+				a, b, c.to == CHARGE_TO_LOCKED ? "locked" : "pinned", soft);
 	tell(in, id, &c, alone ? DETAIL_one_request_over_limit : DETAIL_sum_over_limit, ret);
 	charge_raise_limit(in, id, need(&c), ret);
 	if (!alone)

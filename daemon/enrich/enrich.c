@@ -35,6 +35,8 @@ const struct enrich_source enrich_sources[] = {
 	{ "job", BIT(job_scheduler) | BIT(job_id) | BIT(job_rank) | BIT(communicator), .process = enrich_job,
 	  .waits = true },
 	{ "io_uring", BIT(io_uring_pages), .process = enrich_io_uring, .waits = true },
+	/* Behind the two that list what is charged: the process may have let go of it meanwhile. */
+	{ "pins", BIT(vm_pin_later_bytes), .process = enrich_pins_later, .waits = true },
 	{ "maps", BIT(map_count) | BIT(libraries), .process = enrich_maps, .waits = true },
 	{ "bar1", BIT(bar1_total_bytes) | BIT(bar1_used_bytes) | BIT(bar1_free_bytes), .node = enrich_bar1,
 	  .waits = true },

@@ -86,6 +86,23 @@ static void read_status(int proc_fd, struct facts *f)
 	ENRICH_FAIL(f, vm_lck_bytes, lck_err);
 }
 
+void enrich_pins_later(const struct enrich *e, const struct facts_request *req, int proc_fd, struct facts *f)
+{
+	int err, r = -ENOENT;
+	char line[256];
+	FILE *in;
+
+	(void)e, (void)req;
+	err = read_open_at(proc_fd, "status", &in);
+	if (!err) {
+		while (r == -ENOENT && fgets(line, sizeof(line), in))
+			r = read_kb_line(line, "VmPin", &f->vm_pin_later_bytes);
+		err = r == -ENOENT ? -ENODATA : r;
+		fclose(in);
+	}
+	ENRICH_FAIL(f, vm_pin_later_bytes, err);
+}
+
 static void read_exe(int proc_fd, struct facts *f)
 {
 	ssize_t n = readlinkat(proc_fd, "exe", f->exe, sizeof(f->exe));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Cases of badreg: limits of control groups, of the device and of the machine's memory. */
 #include <errno.h>
+#include <linux/mempolicy.h>
 #include <linux/mman.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -142,6 +144,19 @@ static void run_huge_pool(struct play *play)
 	register_whole(play, huge_memory(play->length));
 }
 
+/*
+ * Huge pages in the pool, which all lie in memory that a long-term pin must leave: a fault inside such a
+ * pin passes over them, as if the pool were empty. The control takes ordinary memory.
+ */
+static void run_huge_area(struct play *play)
+{
+	play->length = 2 * HUGE_BYTES;
+	pool_set(play, 4);
+	truth_num(play->truth, "huge_bytes", HUGE_BYTES);
+	truth_num(play->truth, "huge_free", 4);
+	register_whole(play, play->control ? untouched(play->length) : huge_memory(play->length));
+}
+
 static void huge_group_end(struct play *play)
 {
 	group_end(play);
@@ -244,17 +259,21 @@ static void run_signal(struct play *play)
 	bad_outcome(play, EINTR);
 }
 
-static size_t bytes_available(void)
+/* The number of bytes behind a word of one of the kernel's meminfo files. */
+static size_t meminfo(const char *path, const char *word)
 {
 	unsigned long kib = 0;
 	char line[128];
-	FILE *f = fopen("/proc/meminfo", "re");
+	FILE *f = fopen(path, "re");
 
 	if (!f)
-		die_errno("cannot read /proc/meminfo");
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemAvailable: %lu kB", &kib) == 1)
+		die_errno("cannot read %s", path);
+	while (fgets(line, sizeof(line), f)) {
+		const char *found = strstr(line, word);
+
+		if (found && sscanf(found + strlen(word), ": %lu kB", &kib) == 1)
 			break;
+	}
 	fclose(f);
 	return kib * KIB;
 }
@@ -275,9 +294,28 @@ static void no_target_child(struct play *play)
  */
 static void run_no_target(struct play *play)
 {
-	play->length = bytes_available() / 4 * 3 / page_bytes() * page_bytes();
+	play->length = meminfo("/proc/meminfo", "MemAvailable") / 4 * 3 / page_bytes() * page_bytes();
 	truth_num(play->truth, "touched_bytes", play->length);
 	bad_in_child(play, no_target_child);
+}
+
+static void numa_child(struct play *play)
+{
+	const unsigned long second = 1ul << 1;
+	char *memory = untouched(play->length);
+
+	if (!play->control && syscall(SYS_mbind, memory, play->length, MPOL_BIND, &second, 8 * sizeof(second), 0))
+		die_errno("mbind");
+	bad_open(play);
+	register_whole(play, memory);
+}
+
+/* Bound to a node that has less memory than that, while the other has enough. */
+static void run_numa(struct play *play)
+{
+	play->length = meminfo("/sys/devices/system/node/node1/meminfo", "MemTotal") + 16 * MIB;
+	truth_num(play->truth, "numa_node", 1);
+	bad_in_child(play, numa_child);
 }
 
 static const struct bad bads[] = {
@@ -287,8 +325,10 @@ static const struct bad bads[] = {
 	    .no_device = true),
 	BAD("huge_pool", "no huge page in the pool", run_huge_pool),
 	BAD("huge_cgroup", "huge pages in the pool, but not for the control group", run_huge_cgroup),
+	BAD("huge_area", "huge pages in the pool, all in an area that pins must leave", run_huge_area),
 	BAD("huge_giant", "a huge page of 1 GiB that cannot leave its CMA area", run_giant),
 	BAD("signal", "killed while the pin brings in pages", run_signal, .no_device = true),
 	BAD("no_target", "more to move out of an area than is free elsewhere", run_no_target, .no_device = true),
+	BAD("numa", "memory bound to a node that is too small for it", run_numa, .no_device = true),
 };
 const struct bad_family bad_system = { bads, ARRAY_SIZE(bads) };

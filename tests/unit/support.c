@@ -131,6 +131,13 @@ void held_by(struct incident *in, uint64_t pinned, uint64_t memory_regions, uint
 	in->facts.mr_process_count = 1;
 	in->facts.err[FACT_mr_process_pages] = in->facts.err[FACT_io_uring_pages] = 0;
 	in->facts.err[FACT_mr_process_count] = 0;
+	steady_charge(in);
+}
+
+void steady_charge(struct incident *in)
+{
+	in->facts.vm_pin_bytes = in->facts.vm_pin_later_bytes = in->end.pinned_after_pages * PAGE;
+	in->facts.err[FACT_vm_pin_bytes] = in->facts.err[FACT_vm_pin_later_bytes] = 0;
 }
 
 void fail_pin(struct incident *in, int err)
@@ -346,7 +353,7 @@ struct facts test_facts(void)
 	f.cma_total_bytes = 1ULL << 30;
 	f.cma_free_bytes = 1ULL << 29;
 	f.free_outside_bytes = 5ULL << 30;
-	f.vm_pin_bytes = 4096;
+	f.vm_pin_bytes = f.vm_pin_later_bytes = 4096;
 	/* All that prove_rlimit_memlock_exceeded() has pinned. */
 	f.mr_process_pages = 100;
 	f.mr_process_count = 1;

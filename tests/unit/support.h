@@ -40,6 +40,7 @@ void fail_command(struct incident *ret, int err);
 /* The driver refused it before it came to the memory. */
 void fail_driver(struct incident *ret, int err);
 /* Pages pinned already, and the facts about whose they are. */
+void steady_charge(struct incident *in);
 void held_by(struct incident *in, uint64_t pinned, uint64_t memory_regions, uint64_t io_uring);
 void add_chain(struct incident *in, enum wire_fn fn, int64_t result);
 /* A small anonymous folio in a CMA pageblock with `extra` surplus references. */

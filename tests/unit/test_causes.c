@@ -132,6 +132,93 @@ static void the_others_are_ruled_out(void **state)
 	}
 }
 
+/* One of a few values around what the proofs use. */
+static uint64_t odd(uint64_t *seed)
+{
+	static const uint64_t values[] = {
+		0, 1, 2, 7, 8, 0x21, 0x41, 0x101, 44, 45, 100, 256, 300, 301, 4096, RANGE, RANGE + 8, 256 * PAGE,
+		300 * PAGE, 1ULL << 30, (1ULL << 30) + 1, 65530, UINT64_MAX - 1, UINT64_MAX,
+	};
+
+	return values[test_random(seed, sizeof(values) / sizeof(values[0]))];
+}
+
+static void change_numbers(struct incident *in, uint64_t *seed)
+{
+	uint64_t v = odd(seed);
+
+	switch (test_random(seed, 16)) {
+	case 0: in->end.address = v; break;
+	case 1: in->end.length = v; break;
+	case 2: in->end.iova = v; break;
+	case 3: in->end.access = (uint32_t)v; break;
+	case 4: in->end.pinned_before_pages = v; break;
+	case 5: in->end.pinned_after_pages = v; break;
+	case 6: in->end.memlock_soft_bytes = v; break;
+	case 7: in->end.args.flags = (uint32_t)v; break;
+	case 8: in->end.args.offset = v; break;
+	case 9: in->end.args.object_bytes = v; break;
+	case 10: in->end.account.asked_pages = v; break;
+	case 11: in->end.account.user_locked_pages = v; break;
+	case 12: in->end.caps.max_mr_size = v; break;
+	case 13: in->end.caps.max_mr = v; break;
+	case 14: in->end.caps.odp_caps = v; break;
+	default: in->end.map_count = (uint32_t)v; break;
+	}
+}
+
+static void change_the_rest(struct incident *in, struct identity *id, uint64_t *seed)
+{
+	static const int errnos[] = { EINVAL, ENOMEM, EAGAIN, EOPNOTSUPP, EFAULT, ENOSPC, EPERM, EBADF };
+	int err = errnos[test_random(seed, sizeof(errnos) / sizeof(errnos[0]))];
+	uint32_t i;
+
+	switch (test_random(seed, 8)) {
+	case 0: in->end.have ^= 1u << test_random(seed, 25); break;
+	case 1: id->fn_watched[test_random(seed, WIRE_FN_MAX)] ^= true; break;
+	case 2: in->end.stage = (uint16_t)test_random(seed, WIRE_STAGE_MAX); break;
+	case 3: in->end.ipc_lock_permitted ^= 1; break;
+	case 4: in->end.init_user_ns ^= 1; break;
+	case 5: held_by(in, odd(seed), odd(seed), odd(seed)); break;
+	case 6: in->facts.err[test_random(seed, FACT_MAX)] = 0; break;
+	default:
+		for (i = 0; i < in->end.nchain; i++)
+			in->end.chain[i].result = -err;
+		in->end.result = -err;
+		break;
+	}
+}
+
+/* Whatever the numbers are, no two causes are proven at once. */
+static void no_two_are_ever_proven(void **state)
+{
+	uint64_t seed = test_seed();
+	struct diagnosis d;
+	struct incident in;
+	size_t i, round;
+	uint32_t k;
+
+	(void)state;
+	for (round = 0; round < 200; round++) {
+		for (i = 0; i < ncauses; i++) {
+			struct identity id = test_identity();
+
+			if (!proofs[i].build)
+				continue;
+			proofs[i].build(&in);
+			for (k = test_random(&seed, 6); k > 0; k--) {
+				if (test_random(&seed, 2))
+					change_numbers(&in, &seed);
+				else
+					change_the_rest(&in, &id, &seed);
+			}
+			diagnose(&in, &id, &d);
+			if (d.conflict)
+				fail_msg("%s changed: %s and %s are both proven", proofs[i].id, verdict_cause(&d), d.also[0]->id);
+		}
+	}
+}
+
 /* No line of a finding is cut off: what is cut off is what makes it true. */
 static void no_line_is_cut(void **state)
 {
@@ -293,6 +380,7 @@ int main(void)
 		cmocka_unit_test(every_cause_is_proven_by_its_incident),
 		cmocka_unit_test(what_cannot_be_proven_is_likely),
 		cmocka_unit_test(the_others_are_ruled_out),
+		cmocka_unit_test(no_two_are_ever_proven),
 		cmocka_unit_test(no_line_is_cut),
 		cmocka_unit_test(rows_are_complete),
 		cmocka_unit_test(two_proven_become_likely_in_any_order),

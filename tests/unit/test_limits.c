@@ -77,6 +77,10 @@ static void device_is_full(void **state)
 	in.end.result = -EIO;
 	likely(cause, DETAIL_device_mr_count);
 	in.end.result = -ENOMEM;
+	/* An umem function that nobody watches may be what failed. */
+	id.fn_watched[WIRE_FN_UMEM] = false;
+	likely(cause, DETAIL_device_mr_count);
+	id.fn_watched[WIRE_FN_UMEM] = true;
 	in.facts.err[FACT_mr_device_count] = -EPERM;
 	unknown(cause, NULL);
 	device_count(4096);
@@ -131,6 +135,10 @@ static void longer_than_a_region(void **state)
 	in.end.caps.max_mr_size = 0;
 	unknown(cause, NULL);
 	prove_max_mr_size_exceeded(&in);
+	id.fn_watched[WIRE_FN_UMEM] = false;
+	likely(cause, DETAIL_length_over_device_limit);
+	assert_true(missing_says(&d.verdict, "chain"));
+	id.fn_watched[WIRE_FN_UMEM] = true;
 	in.end.have |= WIRE_HAVE_UMEM;
 	in.end.stage = WIRE_STAGE_PINNED;
 	likely(cause, DETAIL_length_over_device_limit);

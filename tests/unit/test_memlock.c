@@ -379,6 +379,7 @@ static void user_of_io_uring(void **state)
 	expect(ID, CONFIDENCE_likely);
 	assert_true(missing_says(&d.verdict, "memlock.by_subsystem"));
 	in.facts.err[FACT_io_uring_pages] = 0;
+	steady_charge(&in);
 	in.facts.io_uring_pages = 44;
 	expect(cause, CONFIDENCE_proven);
 	in.facts.io_uring_pages = 45;
@@ -406,12 +407,30 @@ static void earlier_buffers_of_the_call(void **state)
 	in.end.user_locked_pages = 0;
 	expect(ID, CONFIDENCE_likely);
 	in.facts.err[FACT_io_uring_pages] = 0;
+	steady_charge(&in);
 	in.facts.io_uring_pages = 0;
 	expect(ID, CONFIDENCE_proven);
 	assert_int_equal(d.verdict.detail, DETAIL_one_request_over_limit);
 	assert_true(evidence_says(&d.verdict, "buffer 2 of 2"));
 	in.end.user_locked_pages = 57;
 	expect("locked_vm_per_user_shared", CONFIDENCE_proven);
+}
+
+/* What is listed later explains the charge only as long as it is still the same. */
+static void a_charge_that_changed_meanwhile(void **state)
+{
+	(void)state;
+	prove_accounting_late_or_leaked(&in);
+	expect("accounting_late_or_leaked", CONFIDENCE_likely);
+	in.facts.vm_pin_later_bytes -= PAGE;
+	expect(ID, CONFIDENCE_likely);
+	assert_true(missing_says(&d.verdict, "memlock.by_subsystem"));
+	steady_charge(&in);
+	in.facts.vm_pin_bytes = 0;
+	expect(ID, CONFIDENCE_likely);
+	prove_memlock_consumed_by_other_subsystem(&in);
+	in.facts.err[FACT_vm_pin_later_bytes] = -ESRCH;
+	expect(ID, CONFIDENCE_likely);
 }
 
 static void user_charge_that_was_accepted(void **state)
@@ -449,6 +468,27 @@ static void user_of_af_xdp(void **state)
 	in.end.ipc_lock = 0;
 	in.end.chain[0].result = in.end.result = -ENOMEM;
 	expect_ruled_out("over the limit it gives ENOBUFS");
+}
+
+/* VFIO counts against VmLck, and its ENOMEM has other reasons. */
+static void vfio_mapping(void **state)
+{
+	(void)state;
+	prove_vfio_dma_entry_limit(&in);
+	in.end.chain[0].result = in.end.result = -ENOMEM;
+	in.end.memlock_soft_bytes = 300 * PAGE;
+	in.end.locked_vm_pages = 45;
+	expect(ID, CONFIDENCE_likely);
+	assert_int_equal(d.verdict.detail, DETAIL_sum_over_limit);
+	in.end.locked_vm_pages = 44;
+	expect_ruled_out("256 pages asked + 44 locked, within the limit");
+	in.end.memlock_soft_bytes = 255 * PAGE;
+	expect(ID, CONFIDENCE_likely);
+	assert_int_equal(d.verdict.detail, DETAIL_one_request_over_limit);
+	in.end.locked_vm_pages = UINT64_MAX;
+	expect(ID, CONFIDENCE_likely);
+	in.end.ipc_lock = 1;
+	expect("unknown", CONFIDENCE_unknown);
 }
 
 static void remedies_fit_where_the_limit_was_set(void **state)
@@ -492,7 +532,9 @@ int main(void)
 		TEST(the_driver_failed_by_itself), TEST(unread_numbers), TEST(unwatched_functions),
 		TEST(hostile_numbers), TEST(shares), TEST(io_uring_makes_the_difference), TEST(pins_over_the_limit),
 		TEST(limit_zero_without_capability), TEST(user_of_io_uring), TEST(earlier_buffers_of_the_call),
-		TEST(user_charge_that_was_accepted), TEST(user_of_af_xdp), TEST(remedies_fit_where_the_limit_was_set),
+		TEST(a_charge_that_changed_meanwhile),
+		TEST(user_charge_that_was_accepted), TEST(user_of_af_xdp), TEST(vfio_mapping),
+		TEST(remedies_fit_where_the_limit_was_set),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@ $truth[0] as $t
 	stage(["pin"]),
 	check("says_huge"; says_like("huge")),
 	(if $t.cgroup then check("says_group"; says($t.cgroup)) else empty end),
+	(if $t.huge_free then check("says_area"; says_like("CMA|[Mm]ovable|area")) else empty end),
 	ruled_out("address_not_mapped"),
 	no_pages
 ])

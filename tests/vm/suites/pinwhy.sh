@@ -129,16 +129,25 @@ slot_symbol() {
 	mana_ib_reg_mr_exit | bnxt_re_reg_mr_exit | irdma_reg_mr_exit | erdma_reg_mr_exit | siw_reg_mr_exit | mlx[45]_ib_reg_mr_exit)
 		echo "${1%_reg_mr_exit}_reg_user_mr"
 		;;
-	*) echo . ;; # any line: this one may not be absent
+	*) echo .\* ;; # any line: this one may not be absent
 	esac
+}
+
+# Names of the kernel's functions, read anew only when modules have come or gone.
+functions_now() {
+	functions_key=$(cut -d ' ' -f 1 /proc/modules | cksum)
+	[ "$(cat /tmp/functions.key 2>/dev/null)" = "$functions_key" ] && return
+	awk '{ print $3 }' /proc/kallsyms >/tmp/functions.now
+	echo "$functions_key" >/tmp/functions.key
 }
 
 # Slots that are not as they must be: all attached, but those on demand and those whose function is not there.
 slots_amiss() {
+	functions_now
 	slot_states | while read -r slot state; do
 		case $slot:$state in
 		*:attached | *:active | pin_fast_*:disabled | fork_madvise_*:disabled) ;;
-		*:absent) ! grep -q " $(slot_symbol "$slot")\b" /proc/kallsyms || echo "$slot $state" ;;
+		*:absent) ! grep -qx "$(slot_symbol "$slot")" /tmp/functions.now || echo "$slot $state" ;;
 		*) echo "$slot $state" ;;
 		esac
 	done

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The memory is bound to a node that cannot hold it. Likely is enough: the policy and the kill are seen,
+# that the other node had room is concluded.
+include "lib";
+
+$truth[0] as $t
+| verdict_on([
+	failed($t),
+	cause("numa_node_exhausted"),
+	check("confidence"; .verdict.confidence | IN("proven", "likely")),
+	stage(["pin"]),
+	check("says_node"; says_like("node \($t.numa_node)")),
+	no_pages
+])
