@@ -170,8 +170,24 @@ static void a_pin_that_stopped_early(void **state)
 		in.end.vmas[0].end = RANGE + 37 * PAGE;
 		expect(ID, CONFIDENCE_likely);
 		assert_non_null(strstr(d.verdict.summary, "0x7f0000026000, page 37 of 256"));
-		assert_true(missing_says(&d.verdict, "errno of the pin"));
+		assert_true(missing_says(&d.verdict, "the mapping at the moment of the failure"));
+		assert_true(evidence_says(&d.verdict, "pinned 37 of 256 pages and stopped before 0x7f0000026000"));
 		assert_null(ruled_out(&d, "vma_pfnmap_io"));
+		/* Looked up where it stopped, it is as good as a pin that failed there. */
+		in.end.have |= WIRE_HAVE_FAULT_VMA;
+		in.end.fault_vma_state = WIRE_FAULT_VMA_HOLE;
+		expect(ID, CONFIDENCE_proven);
+		assert_non_null(ruled_out(&d, "vma_pfnmap_io"));
+		in.end.fault_vma_state = WIRE_FAULT_VMA_COVERED;
+		in.end.fault_vma = (struct wire_vma){ .start = RANGE + 37 * PAGE, .end = RANGE + 256 * PAGE, .flags = 0x44fb };
+		expect("vma_pfnmap_io", CONFIDENCE_proven);
+		in.end.fault_vma.flags = 0x71;
+		expect("vma_permission_mismatch", CONFIDENCE_proven);
+		/* The mapping where it began says nothing of where it stopped. */
+		in.end.fault_vma = (struct wire_vma){ .start = RANGE, .end = RANGE + 37 * PAGE, .flags = 0x71 };
+		expect("unknown", CONFIDENCE_unknown);
+		in.end.have &= ~WIRE_HAVE_FAULT_VMA;
+		in.end.fault_vma_state = WIRE_FAULT_VMA_UNKNOWN;
 		in.end.vmas[0].end = RANGE + 38 * PAGE;
 		expect("unknown", CONFIDENCE_unknown);
 		in.end.vmas[0].end = RANGE + 37 * PAGE;
