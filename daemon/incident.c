@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "container.h"
 #include "incident.h"
 #include "names.h"
+#include "text.h"
 
 #define VM_HUGETLB 0x400000	/* include/linux/mm.h: the same on every kernel */
 #define GUP_PIN_BIAS 1024	/* GUP_PIN_COUNTING_BIAS: what one pin adds to a small folio's refcount */
@@ -107,6 +109,18 @@ struct memlock_sum incident_memlock(const struct incident *in, const struct iden
 	s.over_before = !s.unlimited && add_exceeds(s.asked_pages, s.before_pages, s.limit_pages);
 	s.over_after = !s.unlimited && add_exceeds(s.asked_pages, s.after_pages, s.limit_pages);
 	return s;
+}
+
+const char *incident_cgroup(const struct incident *in, char buf[INCIDENT_CGROUP])
+{
+	struct text t;
+
+	text_init(&t, buf, INCIDENT_CGROUP);
+	if (in->end.have & WIRE_HAVE_CGROUP)
+		cgroup_path(in->end.cgroup, sizeof(in->end.cgroup), &t);
+	else if (FACT_KNOWN(&in->facts, cgroup))
+		text_add(&t, "%s", in->facts.cgroup);
+	return buf;
 }
 
 static uint64_t hugetlb_bytes(const struct wire_vma *v)

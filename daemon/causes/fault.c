@@ -30,9 +30,10 @@ static enum detail huge_limit(const struct facts *f, uint64_t bytes)
 	return DETAIL_huge_page_refused;
 }
 
-static void tell_huge_facts(const struct facts *f, struct finding *ret)
+static void tell_huge_facts(const struct incident *in, struct finding *ret)
 {
-	char current[TEXT_BYTES_LEN], max[TEXT_BYTES_LEN];
+	const struct facts *f = &in->facts;
+	char current[TEXT_BYTES_LEN], max[TEXT_BYTES_LEN], group[INCIDENT_CGROUP];
 
 	if (FACT_KNOWN(f, hugetlb_total_pages) && FACT_KNOWN(f, hugetlb_free_pages) && FACT_KNOWN(f, hugetlb_reserved_pages))
 		finding_evidence(ret, "pool, read after the failure: %" PRIu64 " pages, %" PRIu64 " free, %" PRIu64 " of these reserved for other mappings",
@@ -40,8 +41,10 @@ static void tell_huge_facts(const struct facts *f, struct finding *ret)
 	else
 		finding_missing(ret, "hugetlb pool", "nr_hugepages, free_hugepages and resv_hugepages were not read");
 	if (FACT_KNOWN(f, hugetlb_cgroup_max_bytes) && FACT_KNOWN(f, hugetlb_cgroup_current_bytes))
-		finding_evidence(ret, "hugetlb cgroup: %s of %s in use", text_bytes(current, f->hugetlb_cgroup_current_bytes),
-				 text_bytes(max, f->hugetlb_cgroup_max_bytes));
+		finding_evidence(ret, "tightest hugetlb limit above %.180s: %s of %s in use", incident_cgroup(in, group),
+				 text_bytes(current, f->hugetlb_cgroup_current_bytes), text_bytes(max, f->hugetlb_cgroup_max_bytes));
+	if (ret->detail == DETAIL_huge_page_refused && FACT_KNOWN(f, hugetlb_free_pages))
+		finding_evidence(ret, "pages are free and none could be taken: inside a long-term pin those in CMA or ZONE_MOVABLE are passed over, and a memory policy or a mount's size may rule out others");
 }
 
 static void tell_huge_remedies(enum detail detail, uint64_t bytes, struct finding *ret)
@@ -87,7 +90,7 @@ void cause_hugetlb_pool_or_cgroup_empty(const struct incident *in, const struct 
 		finding_missing(ret, "allocation of the huge page", "%s is not hooked", name_fn(id, WIRE_FN_HUGETLB_ALLOC));
 	tell_failing_pin(in, id, ret);
 	finding_evidence(ret, "the mapping there, when the pin failed: %s", vma_text(text, v));
-	tell_huge_facts(&in->facts, ret);
+	tell_huge_facts(in, ret);
 	ret->kind = failing_kind(in, id, EFAULT, ret);
 	if (!refused)
 		ret->kind = FINDING_LIKELY;

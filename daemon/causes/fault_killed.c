@@ -2,7 +2,7 @@
 /* Pins that ended because their process is dying, and by whose hand. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "causes/killed.h"
 #include "causes/refusal.h"
@@ -85,8 +85,10 @@ static bool memcg_suspect(const struct incident *in)
 static void tell_memcg(const struct incident *in, struct finding *ret)
 {
 	const struct facts *f = &in->facts;
-	char current[TEXT_BYTES_LEN], max[TEXT_BYTES_LEN];
+	char current[TEXT_BYTES_LEN], max[TEXT_BYTES_LEN], group[INCIDENT_CGROUP];
 
+	if (incident_cgroup(in, group)[0])
+		finding_evidence(ret, "cgroup of the process: %.250s", group);
 	if (FACT_KNOWN(f, cgroup_memory_max_bytes))
 		finding_evidence(ret, "memory.max of %.200s: %s; in use when read: %s",
 				 FACT_KNOWN(f, cgroup_max_path) && f->cgroup_max_path[0] ? f->cgroup_max_path : "the tightest ancestor",
@@ -133,12 +135,28 @@ static bool bound(const struct incident *in, const struct identity *id)
 	return in->end.have & WIRE_HAVE_POLICY && in->end.policy == POLICY_BIND;
 }
 
+/* "node 1, node 3" of a mask. */
+static const char *node_list(char buf[96], uint64_t nodes)
+{
+	struct text t;
+	char node[16];
+
+	text_init(&t, buf, 96);
+	for (uint32_t i = 0; i < 64; i++)
+		if (nodes >> i & 1) {
+			snprintf(node, sizeof(node), "node %u", i);
+			text_item(&t, node);
+		}
+	return buf;
+}
+
 static void tell_nodes(const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	const struct wire_reg_end *e = &in->end;
+	char nodes[96];
 
 	if (e->have & WIRE_HAVE_POLICY && e->policy)
-		finding_evidence(ret, "memory policy of the thread: mode %u, nodes 0x%" PRIx64, e->policy - 1, (uint64_t)e->policy_nodes);
+		finding_evidence(ret, "memory policy of the thread: mode %u, %s", e->policy - 1, node_list(nodes, e->policy_nodes));
 	if (failing_vma(in, id) && failing_vma(in, id)->policy)
 		finding_evidence(ret, "memory policy of the mapping there: mode %u", failing_vma(in, id)->policy - 1);
 	if (FACT_KNOWN(&in->facts, node_free))

@@ -54,6 +54,8 @@ static void which_limit_it_was(void **state)
 		know_pool(cases[i].free, cases[i].reserved, cases[i].max, cases[i].current);
 		expect(HUGE, CONFIDENCE_proven);
 		assert_int_equal(d.verdict.detail, cases[i].detail);
+		assert_true(evidence_says(&d.verdict, "above /slurm/job_1"));
+		assert_true(evidence_says(&d.verdict, "CMA or ZONE_MOVABLE") == (cases[i].detail == DETAIL_huge_page_refused));
 		assert_true(remedy_says("nr_hugepages") == (cases[i].detail != DETAIL_huge_cgroup_limit));
 		assert_true(remedy_says("hugetlb.*.max") == (cases[i].detail != DETAIL_huge_pool_empty));
 	}
@@ -205,6 +207,17 @@ static void who_ended_the_process(void **state)
 	unknown("memcg_oom_during_pin", "constraint 77");
 }
 
+static void the_group_is_named(void **state)
+{
+	(void)state;
+	prove_memcg_oom_during_pin(&in);
+	expect("memcg_oom_during_pin", CONFIDENCE_proven);
+	assert_true(evidence_says(&d.verdict, "cgroup of the process: /slurm/job_1"));
+	in.end.have &= ~WIRE_HAVE_CGROUP;
+	expect("memcg_oom_during_pin", CONFIDENCE_proven);
+	assert_false(evidence_says(&d.verdict, "cgroup of the process"));
+}
+
 static void the_lock_that_was_not_to_be_had(void **state)
 {
 	(void)state;
@@ -289,7 +302,7 @@ static void nodes_that_a_policy_binds_to(void **state)
 	in.end.policy = 3;
 	in.end.policy_nodes = 2;
 	expect("numa_node_exhausted", CONFIDENCE_likely);
-	assert_true(evidence_says(&d.verdict, "nodes 0x2"));
+	assert_true(evidence_says(&d.verdict, "mode 2, node 1"));
 	/* The mapping's own policy goes before. */
 	in.end.fault_vma.policy = 2;
 	expect("unknown", CONFIDENCE_unknown);
@@ -306,7 +319,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(which_limit_it_was), TEST(a_huge_page_that_was_not_seen_refused), TEST(no_huge_page_without_a_huge_mapping),
 		TEST(old_kernels_do_not_move_huge_pages), TEST(waiting_for_a_handler), TEST(a_handler_that_is_not_waited_for),
-		TEST(who_ended_the_process), TEST(the_lock_that_was_not_to_be_had), TEST(fatal_signals),
+		TEST(who_ended_the_process), TEST(the_group_is_named), TEST(the_lock_that_was_not_to_be_had), TEST(fatal_signals),
 		TEST(a_victim_whose_choice_was_not_seen), TEST(killed_while_moving), TEST(nodes_that_a_policy_binds_to),
 	};
 
