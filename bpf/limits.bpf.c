@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Limits that end a registration from outside the pin itself: the rdma cgroup, the memory a user may
- * lock, the hugetlb pool, and the OOM killer.
+ * lock, the OOM killer; and page faults that find no page: the hugetlb pool, userfaultfd.
  */
 #include "flavors.bpf.h"
 
@@ -82,6 +82,18 @@ SEC("?kretprobe/alloc_huge_page")
 int hugetlb_alloc_exit__kretprobe_page(struct pt_regs *ctx)
 {
 	return hugetlb_alloc_exit(PT_REGS_RC(ctx));
+}
+
+/*
+ * slot userfault_exit: handle_userfault (fs/userfaultfd.c).
+ * Why: a pin that may not wait for a handler gets SIGBUS here, and EFAULT further up, like many others.
+ * Pushed as -EFAULT, which is what becomes of it; waiting shows in the thread's kernel stack.
+ * Rate: one per fault that a userfaultfd handles.
+ */
+SEC("?kretprobe/handle_userfault")
+int userfault_exit__kretprobe(struct pt_regs *ctx)
+{
+	return exit_push(WIRE_FN_USERFAULT, PT_REGS_RC(ctx) & VM_FAULT_SIGBUS ? -EFAULT : 0);
 }
 
 /*

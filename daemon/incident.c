@@ -264,6 +264,9 @@ static enum stage stage_of_failure(const struct incident *in, const struct ident
 		return STAGE_provider;
 	if (incident_chain(in, WIRE_FN_GUP_LONGTERM) || incident_pin_short(in, id, NULL))
 		return stage_of_pin(in);
+	/* net/xdp/xdp_umem.c: its only ENOBUFS is that of the charge. */
+	if (incident_errno(in, WIRE_FN_XDP_UMEM) == ENOBUFS)
+		return STAGE_limits;
 	for (i = 0; i < sizeof(by_function) / sizeof(by_function[0]); i++)
 		if (incident_chain(in, by_function[i].fn))
 			return by_function[i].stage;

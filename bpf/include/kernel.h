@@ -417,6 +417,7 @@ struct stack_build_id {
 #define BDI_CAP_WRITEBACK 1		/* include/linux/backing-dev.h */
 #define VM_WRITE 0x2
 #define VM_SHARED 0x8
+#define VM_FAULT_SIGBUS 0x2		/* include/linux/mm_types.h */
 #define RDMACG_RESOURCE_HCA_OBJECT 1	/* include/linux/cgroup_rdma.h */
 #define PF_MEMALLOC_PIN 0x10000000	/* include/linux/sched.h */
 #define RLIMIT_MEMLOCK 8		/* include/uapi/asm-generic/resource.h */

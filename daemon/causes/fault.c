@@ -173,6 +173,7 @@ static void userfault_fails(const struct incident *in, const struct identity *id
 {
 	const struct wire_vma *v = failing_vma(in, id);
 	bool may_wait = id->foll_unlockable & in->end.gup_flags;
+	bool refused = incident_chain(in, WIRE_FN_USERFAULT);
 	char text[VMA_TEXT];
 
 	if (refusal_rules_out(in, id, REFUSAL_NONE, ret) || !v)
@@ -183,16 +184,24 @@ static void userfault_fails(const struct incident *in, const struct identity *id
 		ret->kind = FINDING_RULED_OUT;
 		return;
 	}
+	if (!refused && id->fn_watched[WIRE_FN_USERFAULT]) {
+		finding_because(ret, "%s refused no fault of this pin (0 times)", name_fn(id, WIRE_FN_USERFAULT));
+		ret->kind = FINDING_RULED_OUT;
+		return;
+	}
 	if (!failing_pin(in, id, EFAULT) || refusal_of(in, id) != REFUSAL_NONE || incident_chain(in, WIRE_FN_HUGETLB_ALLOC))
 		return;
-	ret->kind = FINDING_LIKELY;
+	ret->kind = refused ? failing_kind(in, EFAULT, ret) : FINDING_LIKELY;
 	ret->detail = DETAIL_handler_not_waited_for;
 	finding_summary(ret, "0x%" PRIx64 " is watched by a userfaultfd, and this pin does not wait for its handler", failing_address(in, id));
 	tell_failing_pin(in, id, ret);
 	finding_evidence(ret, "the mapping there, when the pin failed: %s, userfaultfd flags 0x%" PRIx64, vma_text(text, v), uffd_flags(v, id));
 	finding_evidence(ret, may_wait ? "the pin may wait (FOLL_UNLOCKABLE): a userfaultfd made with UFFD_FEATURE_SIGBUS refuses at once all the same" :
 					 "the pin may not give up the map's lock (no FOLL_UNLOCKABLE), which waiting for a handler needs: the fault ends in SIGBUS");
-	finding_missing(ret, "result of the page fault", "it was not seen that the page was absent; other faults that end in SIGBUS give EFAULT too");
+	if (refused)
+		finding_evidence(ret, "%s gave SIGBUS for a fault of this pin: the page was absent", name_fn(id, WIRE_FN_USERFAULT));
+	else
+		finding_missing(ret, "result of the page fault", "it was not seen that the page was absent; other faults that end in SIGBUS give EFAULT too");
 	tell_uffd_remedies(ret);
 }
 

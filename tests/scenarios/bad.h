@@ -58,6 +58,7 @@ struct play {
 	struct truth *truth;
 	void (*end)(struct play *play);	/* what must stay until the suite has looked, or NULL */
 	pid_t child;
+	struct ibv_mr *kept;
 };
 
 struct bad {

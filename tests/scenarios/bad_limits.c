@@ -19,6 +19,18 @@ static void register_whole(struct play *play)
 	rdma_deregister(bad_register(play, bad_memory(play->length), play->length, IBV_ACCESS_LOCAL_WRITE));
 }
 
+/* What is held must be held until it has been counted. */
+static void kept_end(struct play *play)
+{
+	rdma_deregister(play->kept);
+}
+
+static void keep(struct play *play, struct ibv_mr *mr)
+{
+	play->kept = mr;
+	play->end = kept_end;
+}
+
 /* 4 MiB that fit, then 6 MiB that would go past the limit of 8. */
 static void run_step(struct play *play)
 {
@@ -26,7 +38,7 @@ static void run_step(struct play *play)
 
 	play->truth->pinned_before = first ? 4 * MIB : 0;
 	rdma_deregister(bad_register(play, bad_memory(6 * MIB), 6 * MIB, IBV_ACCESS_LOCAL_WRITE));
-	rdma_deregister(first);
+	keep(play, first);
 }
 
 /* A limit of 0 is another errno than one that is too small: nothing may be pinned at all. */
@@ -66,7 +78,7 @@ static void run_privileged(struct play *play)
 	truth_num(play->truth, "privileged_bytes", first_bytes);
 	play->length = page_bytes();
 	register_whole(play);
-	rdma_deregister(first);
+	keep(play, first);
 }
 
 static void held_by_uring(struct play *play, pid_t holder)

@@ -90,7 +90,7 @@ static void print(const struct play *play, bool expected)
 	json_str("comm", program_invocation_short_name);
 	json_str("device", play->device);
 	json_hex("address", truth->address);
-	json_num("length", (int64_t)truth->length);
+	json_unum("length", truth->length);
 	if (truth->iova)
 		json_hex("iova", truth->iova);
 	access_json("access", truth->access);

@@ -40,6 +40,12 @@ void json_num(const char *key, int64_t value)
 	printf("%" PRId64, value);
 }
 
+void json_unum(const char *key, uint64_t value)
+{
+	begin(key);
+	printf("%" PRIu64, value);
+}
+
 void json_hex(const char *key, uint64_t value)
 {
 	begin(key);

@@ -30,8 +30,8 @@ def call($t; $name; $number):
 	check("remedies"; .verdict.remedies | length > 0 and all(filled)),
 	check("no_kernel_pointer"; tostring | test("0xffff[0-9a-f]{12}") | not);
 
-# Where a call comes in by another command than that of ibv_reg_mr, the driver may be the last that was seen.
-def outermost($t): if ($t.entry // "ibv_reg_mr") | startswith("ibv_") then "uverbs" else "uverbs|rxe" end;
+# A call that comes in by another command than that of ibv_reg_mr may be seen from the driver or the umem on only.
+def outermost($t): if ($t.entry // "ibv_reg_mr") | startswith("ibv_") then "uverbs" else "uverbs|rxe|umem" end;
 
 # The same of a failed registration with an RDMA device.
 def registration($t; $name; $number):
