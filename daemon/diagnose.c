@@ -170,7 +170,8 @@ static bool out_of_place(const struct cause *c, const struct incident *in, const
 	while (c->errnos && c->errnos[i] && c->errnos[i] != err)
 		i++;
 	text_init(&t, f->because, sizeof(f->because));
-	if (c->errnos && !c->errnos[i]) {
+	/* Of a pin that stopped early the errno is lost: the one it ended with is the caller's. */
+	if (c->errnos && !c->errnos[i] && !(c->stages & IN(pin) && incident_pin_short(in, id, NULL))) {
 		text_add(&t, "errno is %s (%d), and this gives ", name_errno(err), err);
 		add_errnos(&t, c->errnos);
 	} else if (c->stages && stage != STAGE_unknown && !(c->stages & 1u << stage)) {

@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "container.h"
 #include "incident.h"
 #include "names.h"
+#include "text.h"
 
 #define VM_HUGETLB 0x400000	/* include/linux/mm.h: the same on every kernel */
 #define GUP_PIN_BIAS 1024	/* GUP_PIN_COUNTING_BIAS: what one pin adds to a small folio's refcount */
@@ -21,6 +23,21 @@ bool incident_has_range(const struct incident *in)
 bool incident_pin_unseen(const struct incident *in)
 {
 	return in->end.gup_calls > 0 && !(in->end.have & WIRE_HAVE_GUP_RESULT);
+}
+
+bool incident_pin_short(const struct incident *in, const struct identity *id, uint64_t *ret_address)
+{
+	const struct wire_reg_end *e = &in->end;
+	const uint32_t need = WIRE_HAVE_GUP | WIRE_HAVE_GUP_RESULT;
+
+	if (e->api != WIRE_API_IO_URING && e->api != WIRE_API_XDP_UMEM)
+		return false;
+	if ((e->have & need) != need || e->result >= 0 || incident_chain(in, WIRE_FN_GUP_LONGTERM) || e->gup_result <= 0 ||
+	    (uint64_t)e->gup_result >= e->gup_pages)
+		return false;
+	if (ret_address)
+		*ret_address = e->gup_start + (uint64_t)e->gup_result * id->page_size;
+	return true;
 }
 
 static uint64_t align_down(uint64_t address, const struct identity *id)
@@ -92,6 +109,18 @@ struct memlock_sum incident_memlock(const struct incident *in, const struct iden
 	s.over_before = !s.unlimited && add_exceeds(s.asked_pages, s.before_pages, s.limit_pages);
 	s.over_after = !s.unlimited && add_exceeds(s.asked_pages, s.after_pages, s.limit_pages);
 	return s;
+}
+
+const char *incident_cgroup(const struct incident *in, char buf[INCIDENT_CGROUP])
+{
+	struct text t;
+
+	text_init(&t, buf, INCIDENT_CGROUP);
+	if (in->end.have & WIRE_HAVE_CGROUP)
+		cgroup_path(in->end.cgroup, sizeof(in->end.cgroup), &t);
+	else if (FACT_KNOWN(&in->facts, cgroup))
+		text_add(&t, "%s", in->facts.cgroup);
+	return buf;
 }
 
 static uint64_t hugetlb_bytes(const struct wire_vma *v)
@@ -236,7 +265,7 @@ static enum stage stage_of_failure(const struct incident *in, const struct ident
 	/* A pin that failed and was repeated with success is no longer where it ended. */
 	if (in->end.stage == WIRE_STAGE_PINNED)
 		return STAGE_provider;
-	if (incident_chain(in, WIRE_FN_GUP_LONGTERM))
+	if (incident_chain(in, WIRE_FN_GUP_LONGTERM) || incident_pin_short(in, id, NULL))
 		return stage_of_pin(in);
 	/* It gives this errno at the check of the limit alone (net/xdp/xdp_umem.c, xdp_umem_account_pages). */
 	if (incident_errno(in, WIRE_FN_XDP_UMEM) == ENOBUFS)

@@ -45,8 +45,16 @@ const struct wire_chain *incident_chain(const struct incident *in, enum wire_fn 
 int incident_errno(const struct incident *in, enum wire_fn fn);
 /* A slow-path pin began whose end was not seen: what it did is not known. */
 bool incident_pin_unseen(const struct incident *in);
+/*
+ * io_uring and AF_XDP pin a buffer in one go and do not go on where a pin stopped early: why it stopped, and with
+ * which errno, is lost. `ret_address`, when not NULL: the first page that was not pinned.
+ */
+bool incident_pin_short(const struct incident *in, const struct identity *id, uint64_t *ret_address);
 /* Page index of an address in the range, -1 when it lies outside. */
 int64_t incident_index(const struct incident *in, const struct identity *id, uint64_t address);
+#define INCIDENT_CGROUP 256
+/* Path of the process's cgroup, cut to fit; "" = not known. Returns buf. */
+const char *incident_cgroup(const struct incident *in, char buf[INCIDENT_CGROUP]);
 /* Page size of the hugetlb mapping at the failing address, else of the range's first one; 0 = none. */
 uint64_t incident_hugetlb_bytes(const struct incident *in);
 /* Where it ended, or, of one still in flight, how far it has come. */

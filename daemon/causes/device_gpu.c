@@ -38,7 +38,7 @@ static bool not_this_step(const struct incident *in, const struct identity *id, 
 
 void cause_peermem_absent_or_mismatch(const struct incident *in, const struct identity *id, struct finding *ret)
 {
-	const struct wire_vma *v = failing_vma(in);
+	const struct wire_vma *v = failing_vma(in, id);
 	const struct facts *f = &in->facts;
 	bool reserved = v && !(v->flags & (VM_READ | VM_WRITE | VM_EXEC)), device = v && v->what & WIRE_VMA_CHARDEV;
 	char text[VMA_TEXT];
@@ -46,16 +46,16 @@ void cause_peermem_absent_or_mismatch(const struct incident *in, const struct id
 	if (FACT_KNOWN(f, libraries) && !strstr(f->libraries, "libcuda.so"))
 		finding_because(ret, "0 of the process's libraries is libcuda: it has no GPU memory of CUDA");
 	else if (v && !reserved && !device)
-		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in memory of the host: %s", (uint64_t)in->end.gup_start, vma_text(text, v));
+		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in memory of the host: %s", failing_address(in, id), vma_text(text, v));
 	if (ret->because[0]) {
 		ret->kind = FINDING_RULED_OUT;
 		return;
 	}
-	if (!FACT_KNOWN(f, libraries) || !failing_pin(in, id, EFAULT) || (!v && !failing_hole(in)))
+	if (!FACT_KNOWN(f, libraries) || !failing_pin(in, id, EFAULT) || (!v && !failing_hole(in, id)))
 		return;
 	ret->kind = FINDING_LIKELY;
 	ret->detail = DETAIL_no_peer_client;
-	finding_summary(ret, "0x%" PRIx64 " may be GPU memory that no peer memory client took: the address went to the ordinary pin", (uint64_t)in->end.gup_start);
+	finding_summary(ret, "0x%" PRIx64 " may be GPU memory that no peer memory client took: the address went to the ordinary pin", failing_address(in, id));
 	tell_failing_pin(in, id, ret);
 	finding_evidence(ret, "the process has libcuda loaded, and what the pin found there is %s", v ? vma_text(text, v) : "no mapping");
 	if (FACT_KNOWN(f, nvidia_version) && f->nvidia_version[0])

@@ -30,9 +30,10 @@ static enum detail huge_limit(const struct facts *f, uint64_t bytes)
 	return DETAIL_huge_page_refused;
 }
 
-static void tell_huge_facts(const struct facts *f, struct finding *ret)
+static void tell_huge_facts(const struct incident *in, struct finding *ret)
 {
-	char current[TEXT_BYTES_LEN], max[TEXT_BYTES_LEN];
+	const struct facts *f = &in->facts;
+	char current[TEXT_BYTES_LEN], max[TEXT_BYTES_LEN], group[INCIDENT_CGROUP];
 
 	if (FACT_KNOWN(f, hugetlb_total_pages) && FACT_KNOWN(f, hugetlb_free_pages) && FACT_KNOWN(f, hugetlb_reserved_pages))
 		finding_evidence(ret, "pool, read after the failure: %" PRIu64 " pages, %" PRIu64 " free, %" PRIu64 " of these reserved for other mappings",
@@ -40,8 +41,10 @@ static void tell_huge_facts(const struct facts *f, struct finding *ret)
 	else
 		finding_missing(ret, "hugetlb pool", "nr_hugepages, free_hugepages and resv_hugepages were not read");
 	if (FACT_KNOWN(f, hugetlb_cgroup_max_bytes) && FACT_KNOWN(f, hugetlb_cgroup_current_bytes))
-		finding_evidence(ret, "hugetlb cgroup: %s of %s in use", text_bytes(current, f->hugetlb_cgroup_current_bytes),
-				 text_bytes(max, f->hugetlb_cgroup_max_bytes));
+		finding_evidence(ret, "tightest hugetlb limit above %.180s: %s of %s in use", incident_cgroup(in, group),
+				 text_bytes(current, f->hugetlb_cgroup_current_bytes), text_bytes(max, f->hugetlb_cgroup_max_bytes));
+	if (ret->detail == DETAIL_huge_page_refused && FACT_KNOWN(f, hugetlb_free_pages))
+		finding_evidence(ret, "pages are free and none could be taken: inside a long-term pin those in CMA or ZONE_MOVABLE are passed over, and a memory policy or a mount's size may rule out others");
 }
 
 static void tell_huge_remedies(enum detail detail, uint64_t bytes, struct finding *ret)
@@ -59,7 +62,7 @@ static void tell_huge_remedies(enum detail detail, uint64_t bytes, struct findin
 
 void cause_hugetlb_pool_or_cgroup_empty(const struct incident *in, const struct identity *id, struct finding *ret)
 {
-	const struct wire_vma *v = failing_vma(in);
+	const struct wire_vma *v = failing_vma(in, id);
 	bool refused = incident_errno(in, WIRE_FN_HUGETLB_ALLOC) == ENOSPC;
 	uint64_t bytes = incident_hugetlb_bytes(in);
 	char text[VMA_TEXT], size[TEXT_BYTES_LEN];
@@ -67,7 +70,7 @@ void cause_hugetlb_pool_or_cgroup_empty(const struct incident *in, const struct 
 	if (refusal_rules_out(in, id, REFUSAL_NONE, ret))
 		return;
 	if (v && !(v->flags & VM_HUGETLB))
-		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in no huge pages: %s", (uint64_t)in->end.gup_start, vma_text(text, v));
+		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in no huge pages: %s", failing_address(in, id), vma_text(text, v));
 	else if (v && !refused && id->fn_watched[WIRE_FN_HUGETLB_ALLOC] && in->end.nchain < WIRE_CHAIN_MAX)
 		finding_because(ret, "0 huge pages were refused (%s did not fail)", name_fn(id, WIRE_FN_HUGETLB_ALLOC));
 	if (ret->because[0]) {
@@ -79,7 +82,7 @@ void cause_hugetlb_pool_or_cgroup_empty(const struct incident *in, const struct 
 	if (!v || !failing_pin(in, id, EFAULT) || refusal_of(in, id) != REFUSAL_NONE ||
 	    (!refused && ret->detail == DETAIL_huge_page_refused))
 		return;
-	finding_summary(ret, "no huge page of %s could be had for 0x%" PRIx64 ": %s", text_bytes(size, bytes), (uint64_t)in->end.gup_start,
+	finding_summary(ret, "no huge page of %s could be had for 0x%" PRIx64 ": %s", text_bytes(size, bytes), failing_address(in, id),
 			detail_words[ret->detail].meaning);
 	if (refused)
 		finding_evidence(ret, "%s = -ENOSPC: neither from the pool nor as a surplus page within the limits", name_fn(id, WIRE_FN_HUGETLB_ALLOC));
@@ -87,8 +90,8 @@ void cause_hugetlb_pool_or_cgroup_empty(const struct incident *in, const struct 
 		finding_missing(ret, "allocation of the huge page", "%s is not hooked", name_fn(id, WIRE_FN_HUGETLB_ALLOC));
 	tell_failing_pin(in, id, ret);
 	finding_evidence(ret, "the mapping there, when the pin failed: %s", vma_text(text, v));
-	tell_huge_facts(&in->facts, ret);
-	ret->kind = failing_kind(in, EFAULT, ret);
+	tell_huge_facts(in, ret);
+	ret->kind = failing_kind(in, id, EFAULT, ret);
 	if (!refused)
 		ret->kind = FINDING_LIKELY;
 	tell_huge_remedies(ret->detail, bytes, ret);
@@ -103,13 +106,13 @@ void cause_hugetlb_pool_or_cgroup_empty(const struct incident *in, const struct 
 void cause_hugetlb_place_refused(const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	const struct wire_reg_end *e = &in->end;
-	const struct wire_vma *v = failing_vma(in);
+	const struct wire_vma *v = failing_vma(in, id);
 	char text[VMA_TEXT];
 
 	if (e->passes || e->folios_seen || incident_chain(in, WIRE_FN_MIGRATE))
 		finding_because(ret, "pages were moved for this pin: %u migrations tried, %u folios stayed", e->passes, e->folios_seen);
 	else if (v && !(v->flags & VM_HUGETLB))
-		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in no huge pages: %s", (uint64_t)e->gup_start, vma_text(text, v));
+		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in no huge pages: %s", failing_address(in, id), vma_text(text, v));
 	if (ret->because[0]) {
 		ret->kind = FINDING_RULED_OUT;
 		return;
@@ -119,7 +122,7 @@ void cause_hugetlb_place_refused(const struct incident *in, const struct identit
 		return;
 	ret->kind = FINDING_LIKELY;
 	ret->detail = DETAIL_huge_page_not_moved;
-	finding_summary(ret, "the huge page at 0x%" PRIx64 " may lie in ZONE_MOVABLE or CMA, from where this kernel does not move it for a long-term pin", (uint64_t)e->gup_start);
+	finding_summary(ret, "the huge page at 0x%" PRIx64 " may lie in ZONE_MOVABLE or CMA, from where this kernel does not move it for a long-term pin", failing_address(in, id));
 	tell_failing_pin(in, id, ret);
 	finding_evidence(ret, "the mapping there, when the pin failed: %s", vma_text(text, v));
 	finding_evidence(ret, "0 migrations were tried, and this kernel has no FOLL_UNLOCKABLE (v6.3): it refuses a huge page in such a place when it grabs it");
@@ -168,7 +171,7 @@ static void userfault_hang(const struct incident *in, struct finding *ret)
 
 static void userfault_fails(const struct incident *in, const struct identity *id, struct finding *ret)
 {
-	const struct wire_vma *v = failing_vma(in);
+	const struct wire_vma *v = failing_vma(in, id);
 	bool may_wait = id->foll_unlockable & in->end.gup_flags;
 	bool refused = incident_chain(in, WIRE_FN_USERFAULT);
 	char text[VMA_TEXT];
@@ -177,7 +180,7 @@ static void userfault_fails(const struct incident *in, const struct identity *id
 		return;
 	if (!uffd_flags(v, id)) {
 		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in a mapping without a userfaultfd (flags 0x%" PRIx64 ")",
-				(uint64_t)in->end.gup_start, (uint64_t)v->flags);
+				failing_address(in, id), (uint64_t)v->flags);
 		ret->kind = FINDING_RULED_OUT;
 		return;
 	}
@@ -188,9 +191,9 @@ static void userfault_fails(const struct incident *in, const struct identity *id
 	}
 	if (!failing_pin(in, id, EFAULT) || refusal_of(in, id) != REFUSAL_NONE || incident_chain(in, WIRE_FN_HUGETLB_ALLOC))
 		return;
-	ret->kind = refused ? failing_kind(in, EFAULT, ret) : FINDING_LIKELY;
+	ret->kind = refused ? failing_kind(in, id, EFAULT, ret) : FINDING_LIKELY;
 	ret->detail = DETAIL_handler_not_waited_for;
-	finding_summary(ret, "0x%" PRIx64 " is watched by a userfaultfd, and this pin does not wait for its handler", (uint64_t)in->end.gup_start);
+	finding_summary(ret, "0x%" PRIx64 " is watched by a userfaultfd, and this pin does not wait for its handler", failing_address(in, id));
 	tell_failing_pin(in, id, ret);
 	finding_evidence(ret, "the mapping there, when the pin failed: %s, userfaultfd flags 0x%" PRIx64, vma_text(text, v), uffd_flags(v, id));
 	finding_evidence(ret, may_wait ? "the pin may wait (FOLL_UNLOCKABLE): a userfaultfd made with UFFD_FEATURE_SIGBUS refuses at once all the same" :

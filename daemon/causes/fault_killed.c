@@ -2,7 +2,7 @@
 /* Pins that ended because their process is dying, and by whose hand. */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "causes/killed.h"
 #include "causes/refusal.h"
@@ -85,8 +85,10 @@ static bool memcg_suspect(const struct incident *in)
 static void tell_memcg(const struct incident *in, struct finding *ret)
 {
 	const struct facts *f = &in->facts;
-	char current[TEXT_BYTES_LEN], max[TEXT_BYTES_LEN];
+	char current[TEXT_BYTES_LEN], max[TEXT_BYTES_LEN], group[INCIDENT_CGROUP];
 
+	if (incident_cgroup(in, group)[0])
+		finding_evidence(ret, "cgroup of the process: %.250s", group);
 	if (FACT_KNOWN(f, cgroup_memory_max_bytes))
 		finding_evidence(ret, "memory.max of %.200s: %s; in use when read: %s",
 				 FACT_KNOWN(f, cgroup_max_path) && f->cgroup_max_path[0] ? f->cgroup_max_path : "the tightest ancestor",
@@ -123,9 +125,9 @@ void cause_memcg_oom_during_pin(const struct incident *in, const struct identity
 
 #define POLICY_BIND 3	/* MPOL_BIND + 1, as the wire has it */
 
-static bool bound(const struct incident *in)
+static bool bound(const struct incident *in, const struct identity *id)
 {
-	const struct wire_vma *v = failing_vma(in);
+	const struct wire_vma *v = failing_vma(in, id);
 
 	/* A mapping's own policy goes before the task's. */
 	if (v && v->policy)
@@ -133,14 +135,30 @@ static bool bound(const struct incident *in)
 	return in->end.have & WIRE_HAVE_POLICY && in->end.policy == POLICY_BIND;
 }
 
-static void tell_nodes(const struct incident *in, struct finding *ret)
+/* "node 1, node 3" of a mask. */
+static const char *node_list(char buf[96], uint64_t nodes)
+{
+	struct text t;
+	char node[16];
+
+	text_init(&t, buf, 96);
+	for (uint32_t i = 0; i < 64; i++)
+		if (nodes >> i & 1) {
+			snprintf(node, sizeof(node), "node %u", i);
+			text_item(&t, node);
+		}
+	return buf;
+}
+
+static void tell_nodes(const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	const struct wire_reg_end *e = &in->end;
+	char nodes[96];
 
 	if (e->have & WIRE_HAVE_POLICY && e->policy)
-		finding_evidence(ret, "memory policy of the thread: mode %u, nodes 0x%" PRIx64, e->policy - 1, (uint64_t)e->policy_nodes);
-	if (failing_vma(in) && failing_vma(in)->policy)
-		finding_evidence(ret, "memory policy of the mapping there: mode %u", failing_vma(in)->policy - 1);
+		finding_evidence(ret, "memory policy of the thread: mode %u, %s", e->policy - 1, node_list(nodes, e->policy_nodes));
+	if (failing_vma(in, id) && failing_vma(in, id)->policy)
+		finding_evidence(ret, "memory policy of the mapping there: mode %u", failing_vma(in, id)->policy - 1);
 	if (FACT_KNOWN(&in->facts, node_free))
 		finding_evidence(ret, "free memory by node, read after the failure: %.200s", in->facts.node_free);
 	else
@@ -157,21 +175,21 @@ static void numa_enomem(const struct incident *in, const struct identity *id, st
 
 	if (e->folios_seen || incident_chain(in, WIRE_FN_MIGRATE))
 		finding_because(ret, "the pages were there: %u folios stayed where a long-term pin may not leave them", e->folios_seen);
-	else if (failing_vma(in) && e->have & WIRE_HAVE_POLICY && !bound(in))
+	else if (failing_vma(in, id) && e->have & WIRE_HAVE_POLICY && !bound(in, id))
 		finding_because(ret, "no memory policy binds it to nodes (mode of the thread %d, of the mapping %d)", (int)e->policy - 1,
-				(int)failing_vma(in)->policy - 1);
+				(int)failing_vma(in, id)->policy - 1);
 	if (ret->because[0]) {
 		ret->kind = FINDING_RULED_OUT;
 		return;
 	}
-	if (!bound(in) || !failing_pin(in, id, ENOMEM))
+	if (!bound(in, id) || !failing_pin(in, id, ENOMEM))
 		return;
 	ret->kind = FINDING_LIKELY;
 	ret->detail = DETAIL_policy_nodes_full;
-	finding_summary(ret, "a page fault at 0x%" PRIx64 " got no memory, and a memory policy binds it to nodes that may be full", (uint64_t)e->gup_start);
+	finding_summary(ret, "a page fault at 0x%" PRIx64 " got no memory, and a memory policy binds it to nodes that may be full", failing_address(in, id));
 	tell_failing_pin(in, id, ret);
 	finding_missing(ret, "allocation that failed", "what the page fault asked for was not seen; other allocations give ENOMEM too");
-	tell_nodes(in, ret);
+	tell_nodes(in, id, ret);
 }
 
 void cause_numa_node_exhausted(const struct incident *in, const struct identity *id, struct finding *ret)
@@ -188,7 +206,7 @@ void cause_numa_node_exhausted(const struct incident *in, const struct identity 
 	finding_summary(ret, "%s ran out of memory during the pin, and the OOM killer ended the process", constraint_name(e->oom.constraint));
 	tell_oom(in, id, ret);
 	ret->kind = oom_seen(in, id, ret) ? FINDING_PROVEN : FINDING_LIKELY;
-	tell_nodes(in, ret);
+	tell_nodes(in, id, ret);
 }
 
 /* --- a fatal signal ---------------------------------------------------------------- */
@@ -238,5 +256,5 @@ void cause_fatal_signal_during_pin(const struct incident *in, const struct ident
 		return;
 	}
 	tell_signal(in, id, ret);
-	ret->kind = failing_kind(in, pin, ret);
+	ret->kind = failing_kind(in, id, pin, ret);
 }

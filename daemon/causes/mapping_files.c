@@ -26,7 +26,7 @@ static void tell_other_memory(struct finding *ret)
 
 void cause_file_backed_writable_longterm(const struct incident *in, const struct identity *id, struct finding *ret)
 {
-	const struct wire_vma *v = failing_vma(in);
+	const struct wire_vma *v = failing_vma(in, id);
 	char text[VMA_TEXT];
 
 	if (!id->file_pins_checked) {
@@ -40,12 +40,12 @@ void cause_file_backed_writable_longterm(const struct incident *in, const struct
 		return;
 	ret->detail = DETAIL_dirty_tracked_file;
 	finding_summary(ret, "0x%" PRIx64 " is a shared writable mapping of a file on %s, which may not be pinned long-term for writing",
-			(uint64_t)in->end.gup_start, fs_name(v));
+			failing_address(in, id), fs_name(v));
 	tell_failing_pin(in, id, ret);
 	finding_evidence(ret, "the mapping there, when the pin failed: %s, a file of %" PRIu64 " bytes whose filesystem must hear of every write", vma_text(text, v),
 			 (uint64_t)v->file_bytes);
 	finding_evidence(ret, "this kernel refuses that since it checks for it (vma_needs_dirty_tracking() is there): a device's writes would reach the page without the filesystem");
-	ret->kind = failing_kind(in, EFAULT, ret);
+	ret->kind = failing_kind(in, id, EFAULT, ret);
 	tell_other_memory(ret);
 	finding_remedy(ret, "if the device only reads it: register it without LOCAL_WRITE, REMOTE_WRITE, REMOTE_ATOMIC and MW_BIND");
 }
@@ -96,19 +96,19 @@ void cause_io_uring_file_backed(const struct incident *in, const struct identity
 void cause_fsdax_longterm(const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	const struct wire_reg_end *e = &in->end;
-	const struct wire_vma *v = failing_vma(in), *seen = NULL;
+	const struct wire_vma *v = failing_vma(in, id), *seen = NULL;
 	char text[VMA_TEXT];
 	uint32_t i;
 
 	for (i = 0; e->have & WIRE_HAVE_VMAS && i < e->nvmas && !seen; i++)
 		if (e->vmas[i].what & WIRE_VMA_DAX && !(e->vmas[i].what & WIRE_VMA_CHARDEV))
 			seen = &e->vmas[i];
-	/* Before v5.14 all pages were pinned first and their mappings asked then: any of the range may be the one. */
+	/* v5.10 pins all pages first and asks their mappings then: any of the range may be the one. */
 	if (!seen && refusal_rules_out(in, id, REFUSAL_FSDAX, ret))
 		return;
 	if (!failing_pin(in, id, EOPNOTSUPP) || (refusal_of(in, id) != REFUSAL_FSDAX && !seen))
 		return;
-	ret->kind = failing_kind(in, EOPNOTSUPP, ret);
+	ret->kind = failing_kind(in, id, EOPNOTSUPP, ret);
 	ret->detail = DETAIL_fsdax_file;
 	if (refusal_of(in, id) != REFUSAL_FSDAX) {
 		ret->kind = FINDING_LIKELY;
@@ -143,19 +143,19 @@ static bool size_decides(const struct wire_vma *v)
 /* Offset of the failing page in its file; false: it wraps. */
 static bool file_offset(const struct incident *in, const struct identity *id, const struct wire_vma *v, uint64_t *ret)
 {
-	uint64_t base, inside = (in->end.gup_start - v->start) & ~((uint64_t)id->page_size - 1);
+	uint64_t base, inside = (failing_address(in, id) - v->start) & ~((uint64_t)id->page_size - 1);
 
 	return !__builtin_mul_overflow(v->pgoff, (uint64_t)id->page_size, &base) && !__builtin_add_overflow(base, inside, ret);
 }
 
 static void tell_beyond(const struct incident *in, const struct identity *id, uint64_t offset, struct finding *ret)
 {
-	const struct wire_vma *v = failing_vma(in);
+	const struct wire_vma *v = failing_vma(in, id);
 	char text[VMA_TEXT];
 
 	ret->detail = DETAIL_beyond_end_of_file;
 	finding_summary(ret, "0x%" PRIx64 " is byte %" PRIu64 " of a mapped file on %s that is %" PRIu64 " bytes long: there is no page to pin",
-			(uint64_t)in->end.gup_start, offset, fs_name(v), (uint64_t)v->file_bytes);
+			failing_address(in, id), offset, fs_name(v), (uint64_t)v->file_bytes);
 	tell_failing_pin(in, id, ret);
 	finding_evidence(ret, "the mapping there, when the pin failed: %s, at page %" PRIu64 " of its file", vma_text(text, v), (uint64_t)v->pgoff);
 	finding_evidence(ret, "offset %" PRIu64 " lies at or beyond the file's size of %" PRIu64 " bytes: a page fault there ends in SIGBUS, in a pin in EFAULT",
@@ -166,14 +166,14 @@ static void tell_beyond(const struct incident *in, const struct identity *id, ui
 
 void cause_mapping_beyond_eof(const struct incident *in, const struct identity *id, struct finding *ret)
 {
-	const struct wire_vma *v = failing_vma(in);
+	const struct wire_vma *v = failing_vma(in, id);
 	uint64_t offset = 0;
 
 	if (refusal_rules_out(in, id, REFUSAL_NONE, ret) || !v)
 		return;
 	ret->kind = FINDING_RULED_OUT;
 	if (!v->file)
-		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in anonymous memory: no file ends there", (uint64_t)in->end.gup_start);
+		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in anonymous memory: no file ends there", failing_address(in, id));
 	else if (v->what & WIRE_VMA_CHARDEV)
 		finding_because(ret, "character device %u:%u has no size", v->dev >> 20, v->dev & 0xfffff);
 	else if (!file_offset(in, id, v, &offset))
@@ -189,7 +189,7 @@ void cause_mapping_beyond_eof(const struct incident *in, const struct identity *
 	if (refusal_of(in, id) != REFUSAL_NONE || !failing_pin(in, id, EFAULT) || (!size_decides(v) && !v->file_bytes))
 		return;
 	tell_beyond(in, id, offset, ret);
-	ret->kind = failing_kind(in, EFAULT, ret);
+	ret->kind = failing_kind(in, id, EFAULT, ret);
 	if (size_decides(v) && !failing_key(in, id))
 		return;
 	ret->kind = FINDING_LIKELY;

@@ -145,7 +145,7 @@ void cause_device_coherent_unmigratable(const struct incident *in, const struct 
 		return;
 	ret->kind = FINDING_LIKELY;
 	ret->detail = DETAIL_device_coherent;
-	finding_summary(ret, "0x%" PRIx64 " seems to lie in coherent memory of a device, which could not be moved to the host for a long-term pin", (uint64_t)e->gup_start);
+	finding_summary(ret, "0x%" PRIx64 " seems to lie in coherent memory of a device, which could not be moved to the host for a long-term pin", failing_address(in, id));
 	tell_failing_pin(in, id, ret);
 	finding_evidence(ret, "the only step of a long-term pin that gives EBUSY is moving a device-coherent page to host memory");
 	finding_missing(ret, "the page", "the kind of the page at that address was not read");

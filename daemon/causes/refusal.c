@@ -13,28 +13,36 @@
 #define KEY_SHIFT 32			/* x86: VM_PKEY_BIT0 */
 #define KEY_MASK 0xf
 
-const struct wire_vma *failing_vma(const struct incident *in)
+uint64_t failing_address(const struct incident *in, const struct identity *id)
+{
+	uint64_t stopped;
+
+	return incident_pin_short(in, id, &stopped) ? stopped : in->end.gup_start;
+}
+
+const struct wire_vma *failing_vma(const struct incident *in, const struct identity *id)
 {
 	const struct wire_reg_end *e = &in->end;
 	const uint32_t need = WIRE_HAVE_FAULT_VMA | WIRE_HAVE_GUP;
 	const struct wire_vma *v = &e->fault_vma;
 
 	if ((e->have & need) != need || e->fault_vma_state != WIRE_FAULT_VMA_COVERED ||
-	    e->gup_start < v->start || e->gup_start >= v->end)
+	    failing_address(in, id) < v->start || failing_address(in, id) >= v->end)
 		return NULL;
 	return v;
 }
 
-bool failing_hole(const struct incident *in)
+bool failing_hole(const struct incident *in, const struct identity *id)
 {
 	const struct wire_reg_end *e = &in->end;
 	const uint32_t need = WIRE_HAVE_FAULT_VMA | WIRE_HAVE_GUP;
+	const uint64_t address = failing_address(in, id);
 	uint32_t i;
 
 	if ((e->have & need) != need || e->fault_vma_state != WIRE_FAULT_VMA_HOLE)
 		return false;
 	for (i = 0; e->have & WIRE_HAVE_VMAS && i < e->nvmas; i++)
-		if (e->vmas[i].start <= e->gup_start && e->gup_start < e->vmas[i].end)
+		if (e->vmas[i].start <= address && address < e->vmas[i].end)
 			return false;
 	return true;
 }
@@ -44,13 +52,15 @@ bool failing_pin(const struct incident *in, const struct identity *id, int err)
 	const struct wire_reg_end *e = &in->end;
 	const uint32_t need = WIRE_HAVE_GUP | WIRE_HAVE_GUP_RESULT;
 
+	if (incident_pin_short(in, id, NULL))
+		return err == EFAULT && incident_index(in, id, failing_address(in, id)) >= 0;
 	return (e->have & need) == need && incident_errno(in, WIRE_FN_GUP_LONGTERM) == err &&
 	       e->gup_result == -err && incident_index(in, id, e->gup_start) >= 0;
 }
 
 uint32_t failing_key(const struct incident *in, const struct identity *id)
 {
-	const struct wire_vma *v = failing_vma(in);
+	const struct wire_vma *v = failing_vma(in, id);
 
 	if (!v || strcmp(id->machine, "x86_64") != 0 || incident_chain(in, WIRE_FN_HUGETLB_ALLOC))
 		return 0;
@@ -132,7 +142,7 @@ static size_t stopping_row(const struct incident *in, const struct identity *id,
 
 enum refusal refusal_of(const struct incident *in, const struct identity *id)
 {
-	const struct wire_vma *v = failing_vma(in);
+	const struct wire_vma *v = failing_vma(in, id);
 	size_t row;
 
 	if (!v || !id->foll_write || !id->foll_force || !id->foll_longterm || !id->foll_pin)
@@ -148,8 +158,8 @@ bool refusal_rules_out(const struct incident *in, const struct identity *id, enu
 	char vma[VMA_TEXT];
 	size_t i;
 
-	if (failing_hole(in)) {
-		finding_because(f, "no mapping covered 0x%" PRIx64 ", where the pin failed", (uint64_t)in->end.gup_start);
+	if (failing_hole(in, id)) {
+		finding_because(f, "no mapping covered 0x%" PRIx64 ", where the pin failed", failing_address(in, id));
 		f->kind = FINDING_RULED_OUT;
 		return true;
 	}
@@ -159,14 +169,15 @@ bool refusal_rules_out(const struct incident *in, const struct identity *id, enu
 		if (checks[i].refusal == is)
 			at = checks[i].at;
 	finding_because(f, "0x%" PRIx64 ", where the pin failed, lies in %s; the kernel's check of it stops at %s",
-			(uint64_t)in->end.gup_start, vma_text(vma, failing_vma(in)), at);
+			failing_address(in, id), vma_text(vma, failing_vma(in, id)), at);
 	f->kind = FINDING_RULED_OUT;
 	return true;
 }
 
-enum finding_kind failing_kind(const struct incident *in, int err, struct finding *f)
+enum finding_kind failing_kind(const struct incident *in, const struct identity *id, int err, struct finding *f)
 {
-	if (in->end.result == -err)
+	/* A pin that stopped early ends its call with an errno of the caller's. */
+	if (in->end.result == -err || incident_pin_short(in, id, NULL))
 		return FINDING_PROVEN;
 	finding_evidence(f, "not proven: the call ended with %s, not with the %s of the pin",
 			 name_errno((int)-in->end.result), name_errno(err));
@@ -182,8 +193,15 @@ void tell_failing_pin(const struct incident *in, const struct identity *id, stru
 {
 	const struct wire_reg_end *e = &in->end;
 	char flags[160];
+	uint64_t stopped;
 	struct text t;
 
+	if (incident_pin_short(in, id, &stopped)) {
+		finding_evidence(f, "%s pinned %" PRId64 " of %" PRIu64 " pages and stopped before 0x%" PRIx64 "; %s makes %s of that, whatever the reason",
+				 name_fn(id, WIRE_FN_GUP_LONGTERM), (int64_t)e->gup_result, (uint64_t)e->gup_pages, stopped, name_api(e->api),
+				 name_errno((int)-e->result));
+		return;
+	}
 	text_init(&t, flags, sizeof(flags));
 	name_gup_flags(id, e->gup_flags, add_flag, &t);
 	finding_evidence(f, "%s = -%s for the pin that starts at 0x%" PRIx64 " (%s): it returns an error only when its first page failed, so this is the first bad address",

@@ -33,11 +33,16 @@ enum refusal {
 	REFUSAL_NONE,		/* it passes: the page fault behind it failed */
 };
 
+/* Where the last slow-path pin failed: its first page, or of one that stopped early the first that it did not pin. */
+uint64_t failing_address(const struct incident *in, const struct identity *id);
 /* The mapping at the address where the pin failed, read when it did; NULL = not known, or none. */
-const struct wire_vma *failing_vma(const struct incident *in);
+const struct wire_vma *failing_vma(const struct incident *in, const struct identity *id);
 /* No mapping covered that address when the pin failed, and nothing seen contradicts that. */
-bool failing_hole(const struct incident *in);
-/* Has the last slow-path pin of the range failed with `err`, at an address of the range? */
+bool failing_hole(const struct incident *in, const struct identity *id);
+/*
+ * Has the last slow-path pin of the range failed with `err`, at an address of the range? Of one that stopped early
+ * the errno is lost; what its mapping is decides all the same, so it counts as EFAULT, which is what mappings give.
+ */
 bool failing_pin(const struct incident *in, const struct identity *id, int err);
 /*
  * Its protection key, 0 = none, or not asked. Whether a key refuses cannot be seen: the check asks it last,
@@ -50,7 +55,7 @@ enum refusal refusal_of(const struct incident *in, const struct identity *id);
 bool refusal_rules_out(const struct incident *in, const struct identity *id, enum refusal mine, struct finding *f);
 
 /* Proven, unless the call ended with another errno than its pin: then likely, and said so. */
-enum finding_kind failing_kind(const struct incident *in, int err, struct finding *f);
+enum finding_kind failing_kind(const struct incident *in, const struct identity *id, int err, struct finding *f);
 /* The line on the pin: its function, errno, flags and first bad address. */
 void tell_failing_pin(const struct incident *in, const struct identity *id, struct finding *f);
 

@@ -1,36 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Firmware, DMA mappings, kernel memory, and GPU memory on its way to a device. */
-#include "support.h"
-
-#include <errno.h>
-#include <string.h>
-
-static struct identity id;
-static struct incident in;
-static struct diagnosis d;
-
-static int setup(void **state)
-{
-	(void)state;
-	id = test_identity();
-	return 0;
-}
-
-static void expect(const char *cause, enum confidence confidence)
-{
-	diagnose(&in, &id, &d);
-	if (strcmp(verdict_cause(&d), cause) != 0 || d.confidence != confidence)
-		fail_msg("%s, %s in place of %s, %s", verdict_cause(&d), confidence_words[d.confidence].word, cause, confidence_words[confidence].word);
-	assert_false(d.conflict);
-}
-
-static void expect_ruled_out(const char *cause, const char *number)
-{
-	const char *because = ruled_out(&d, cause);
-
-	if (!because || !strstr(because, number))
-		fail_msg("no \"%s\" in \"%s\"", number, because ? because : "(nothing)");
-}
+#include "verdicts.h"
 
 /* --- firmware --------------------------------------------------------------------- */
 
@@ -92,17 +62,13 @@ static void no_command_failed(void **state)
 	(void)state;
 	answer(0x200, 0x8, ENOMEM);
 	in.end.have &= ~WIRE_HAVE_FW;
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("mkey_exhausted_fw", "0 firmware commands");
+	unknown("mkey_exhausted_fw", "0 firmware commands");
 	id.fn_watched[WIRE_FN_FW_COMMAND] = false;
-	expect("unknown", CONFIDENCE_unknown);
-	assert_null(ruled_out(&d, "mkey_exhausted_fw"));
+	unknown("mkey_exhausted_fw", NULL);
 	strcpy(in.end.driver, "irdma");
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("fw_command_rejected", "irdma");
+	unknown("fw_command_rejected", "irdma");
 	answer(0x200, 0, EIO);
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("fw_command_rejected", "without an answer");
+	unknown("fw_command_rejected", "without an answer");
 }
 
 static void timeouts(void **state)
@@ -115,8 +81,7 @@ static void timeouts(void **state)
 	assert_true(missing_says(&d.verdict, "firmware command"));
 	in.end.chain[0].fn = in.end.chain[1].fn = WIRE_FN_DRIVER_RXE;
 	strcpy(in.end.driver, "rdma_rxe");
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("fw_command_timeout", "rdma_rxe");
+	unknown("fw_command_timeout", "rdma_rxe");
 }
 
 /* --- DMA ----------------------------------------------------------------------------- */
@@ -168,8 +133,7 @@ static void a_mapping_that_is_not_watched(void **state)
 	(void)state;
 	build_failure(&in, EIO);
 	fail_upwards(&in, EIO);
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("dma_map_failed_iommu", "did not fail");
+	unknown("dma_map_failed_iommu", "did not fail");
 	id.fn_watched[WIRE_FN_DMA_MAP] = false;
 	expect("dma_map_failed_iommu", CONFIDENCE_likely);
 	assert_true(missing_says(&d.verdict, "the DMA mapping"));
@@ -177,8 +141,7 @@ static void a_mapping_that_is_not_watched(void **state)
 	expect("unknown", CONFIDENCE_unknown);
 	in.end.gup_calls = 0;
 	id.fn_watched[WIRE_FN_GUP_LONGTERM] = false;
-	expect("unknown", CONFIDENCE_unknown);
-	assert_null(ruled_out(&d, "dma_map_failed_iommu"));
+	unknown("dma_map_failed_iommu", NULL);
 }
 
 /* --- kernel memory --------------------------------------------------------------------- */
@@ -230,8 +193,7 @@ static void peer_memory(void **state)
 	assert_null(ruled_out(&d, "peermem_absent_or_mismatch"));
 	fail_in_mapping(&in, EFAULT, 0x73);
 	know_libraries(&in, "libcuda.so.1");
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("peermem_absent_or_mismatch", "memory of the host");
+	unknown("peermem_absent_or_mismatch", "memory of the host");
 }
 
 static void bar1(void **state)
@@ -257,8 +219,7 @@ static void bar1(void **state)
 	in.end.length = UINT64_MAX;
 	expect("gpu_bar1_exhausted", CONFIDENCE_likely);
 	strcpy(in.end.args.exporter, "udmabuf");
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("gpu_bar1_exhausted", "\"udmabuf\"");
+	unknown("gpu_bar1_exhausted", "\"udmabuf\"");
 }
 
 static void attaching_to_a_gpu(void **state)
@@ -269,15 +230,11 @@ static void attaching_to_a_gpu(void **state)
 	in.end.chain[0].result = in.end.result = -524;
 	expect("gpu_not_gdr_capable", CONFIDENCE_likely);
 	in.end.chain[0].fn = WIRE_FN_DMABUF_PIN;
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("gpu_not_gdr_capable", "did not fail");
+	unknown("gpu_not_gdr_capable", "did not fail");
 	in.end.have &= ~WIRE_HAVE_DMABUF;
 	in.end.chain[0].fn = WIRE_FN_DMABUF_ATTACH;
-	expect("unknown", CONFIDENCE_unknown);
-	assert_null(ruled_out(&d, "gpu_not_gdr_capable"));
+	unknown("gpu_not_gdr_capable", NULL);
 }
-
-#define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
 {

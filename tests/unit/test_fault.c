@@ -1,36 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Page faults inside the pin, and pins that ended with their process. */
-#include "support.h"
-
-#include <errno.h>
-#include <string.h>
-
-static struct identity id;
-static struct incident in;
-static struct diagnosis d;
-
-static int setup(void **state)
-{
-	(void)state;
-	id = test_identity();
-	return 0;
-}
-
-static void expect(const char *cause, enum confidence confidence)
-{
-	diagnose(&in, &id, &d);
-	if (strcmp(verdict_cause(&d), cause) != 0 || d.confidence != confidence)
-		fail_msg("%s, %s in place of %s, %s", verdict_cause(&d), confidence_words[d.confidence].word, cause, confidence_words[confidence].word);
-	assert_false(d.conflict);
-}
-
-static void expect_ruled_out(const char *cause, const char *number)
-{
-	const char *because = ruled_out(&d, cause);
-
-	if (!because || !strstr(because, number))
-		fail_msg("no \"%s\" in \"%s\"", number, because ? because : "(nothing)");
-}
+#include "verdicts.h"
 
 static bool remedy_says(const char *words)
 {
@@ -84,6 +54,8 @@ static void which_limit_it_was(void **state)
 		know_pool(cases[i].free, cases[i].reserved, cases[i].max, cases[i].current);
 		expect(HUGE, CONFIDENCE_proven);
 		assert_int_equal(d.verdict.detail, cases[i].detail);
+		assert_true(evidence_says(&d.verdict, "above /slurm/job_1"));
+		assert_true(evidence_says(&d.verdict, "CMA or ZONE_MOVABLE") == (cases[i].detail == DETAIL_huge_page_refused));
 		assert_true(remedy_says("nr_hugepages") == (cases[i].detail != DETAIL_huge_cgroup_limit));
 		assert_true(remedy_says("hugetlb.*.max") == (cases[i].detail != DETAIL_huge_pool_empty));
 	}
@@ -96,14 +68,12 @@ static void a_huge_page_that_was_not_seen_refused(void **state)
 	in.end.chain[0].fn = WIRE_FN_NONE;
 	in.end.chain[0].result = 0;
 	know_pool(0, 0, UINT64_MAX, 0);
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out(HUGE, "0 huge pages were refused");
+	unknown(HUGE, "0 huge pages were refused");
 	id.fn_watched[WIRE_FN_HUGETLB_ALLOC] = false;
 	expect(HUGE, CONFIDENCE_likely);
 	assert_true(missing_says(&d.verdict, "allocation of the huge page"));
 	know_pool(1, 0, UINT64_MAX, 0);
-	expect("unknown", CONFIDENCE_unknown);
-	assert_null(ruled_out(&d, HUGE));
+	unknown(HUGE, NULL);
 }
 
 static void no_huge_page_without_a_huge_mapping(void **state)
@@ -111,8 +81,7 @@ static void no_huge_page_without_a_huge_mapping(void **state)
 	(void)state;
 	prove_hugetlb_pool_or_cgroup_empty(&in);
 	in.end.fault_vma.flags &= ~0x400000ULL;
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out(HUGE, "lies in no huge pages");
+	unknown(HUGE, "lies in no huge pages");
 	prove_hugetlb_pool_or_cgroup_empty(&in);
 	in.end.fault_vma.flags &= ~2ULL;
 	expect("vma_permission_mismatch", CONFIDENCE_proven);
@@ -146,12 +115,10 @@ static void old_kernels_do_not_move_huge_pages(void **state)
 	expect("unknown", CONFIDENCE_unknown);
 	id.fn_watched[WIRE_FN_MIGRATE] = true;
 	in.end.passes = 1;
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("hugetlb_place_refused", "1 migrations tried");
+	unknown("hugetlb_place_refused", "1 migrations tried");
 	in.end.passes = 0;
 	in.end.fault_vma.flags &= ~0x400000ULL;
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("hugetlb_place_refused", "no huge pages");
+	unknown("hugetlb_place_refused", "no huge pages");
 }
 
 /* --- userfaultfd ------------------------------------------------------------------ */
@@ -166,8 +133,7 @@ static void waiting_for_a_handler(void **state)
 	strcpy(in.sighting.waits_in, "handle_userfault.constprop.0");
 	expect("userfault_stall", CONFIDENCE_proven);
 	strcpy(in.sighting.waits_in, "handle_userfault_other");
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("userfault_stall", "handle_userfault_other");
+	unknown("userfault_stall", "handle_userfault_other");
 	in.sighting.waits_in[0] = '\0';
 	diagnose(&in, &id, &d);
 	assert_null(ruled_out(&d, "userfault_stall"));
@@ -257,8 +223,18 @@ static void who_ended_the_process(void **state)
 		}
 	}
 	choose_victim(&in, 77);
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("memcg_oom_during_pin", "constraint 77");
+	unknown("memcg_oom_during_pin", "constraint 77");
+}
+
+static void the_group_is_named(void **state)
+{
+	(void)state;
+	prove_memcg_oom_during_pin(&in);
+	expect("memcg_oom_during_pin", CONFIDENCE_proven);
+	assert_true(evidence_says(&d.verdict, "cgroup of the process: /slurm/job_1"));
+	in.end.have &= ~WIRE_HAVE_CGROUP;
+	expect("memcg_oom_during_pin", CONFIDENCE_proven);
+	assert_false(evidence_says(&d.verdict, "cgroup of the process"));
 }
 
 static void the_lock_that_was_not_to_be_had(void **state)
@@ -286,8 +262,7 @@ static void fatal_signals(void **state)
 	expect("fatal_signal_during_pin", CONFIDENCE_proven);
 	assert_int_equal(d.verdict.detail, DETAIL_process_exiting);
 	in.end.killed = 0;
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("fatal_signal_during_pin", "killed 0");
+	unknown("fatal_signal_during_pin", "killed 0");
 	in.end.have &= ~WIRE_HAVE_SIGNAL;
 	expect("fatal_signal_during_pin", CONFIDENCE_likely);
 	assert_true(missing_says(&d.verdict, "pending signals"));
@@ -306,8 +281,7 @@ static void a_victim_whose_choice_was_not_seen(void **state)
 	(void)state;
 	prove_fatal_signal_during_pin(&in);
 	in.end.oom_victim = 1;
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("fatal_signal_during_pin", "oom_victim 1");
+	unknown("fatal_signal_during_pin", "oom_victim 1");
 	f->err[FACT_cgroup_memory_max_bytes] = f->err[FACT_cgroup_oom_kills] = 0;
 	f->cgroup_memory_max_bytes = 64 << 20;
 	f->cgroup_oom_kills = 1;
@@ -343,12 +317,11 @@ static void nodes_that_a_policy_binds_to(void **state)
 	(void)state;
 	fail_in_mapping(&in, ENOMEM, 0x73);
 	in.end.have |= WIRE_HAVE_POLICY;
-	expect("unknown", CONFIDENCE_unknown);
-	expect_ruled_out("numa_node_exhausted", "mode of the thread -1");
+	unknown("numa_node_exhausted", "mode of the thread -1");
 	in.end.policy = 3;
 	in.end.policy_nodes = 2;
 	expect("numa_node_exhausted", CONFIDENCE_likely);
-	assert_true(evidence_says(&d.verdict, "nodes 0x2"));
+	assert_true(evidence_says(&d.verdict, "mode 2, node 1"));
 	/* The mapping's own policy goes before. */
 	in.end.fault_vma.policy = 2;
 	expect("unknown", CONFIDENCE_unknown);
@@ -360,14 +333,13 @@ static void nodes_that_a_policy_binds_to(void **state)
 	expect_ruled_out("numa_node_exhausted", "1 folios stayed");
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(which_limit_it_was), TEST(a_huge_page_that_was_not_seen_refused), TEST(no_huge_page_without_a_huge_mapping),
-		TEST(old_kernels_do_not_move_huge_pages), TEST(waiting_for_a_handler), TEST(a_handler_that_is_not_waited_for), TEST(a_fault_that_was_refused),
-		TEST(who_ended_the_process), TEST(the_lock_that_was_not_to_be_had), TEST(fatal_signals),
+		TEST(old_kernels_do_not_move_huge_pages), TEST(waiting_for_a_handler), TEST(a_handler_that_is_not_waited_for),
+		TEST(a_fault_that_was_refused),
+		TEST(who_ended_the_process), TEST(the_group_is_named), TEST(the_lock_that_was_not_to_be_had), TEST(fatal_signals),
 		TEST(a_victim_whose_choice_was_not_seen), TEST(killed_while_moving), TEST(nodes_that_a_policy_binds_to),
 	};
 

@@ -145,6 +145,65 @@ static void efault_without_a_pin(void **state)
 	assert_null(ruled_out(&d, ID));
 }
 
+/* io_uring and AF_XDP make an errno of their own of a pin that stopped early. */
+static void a_pin_that_stopped_early(void **state)
+{
+	static const struct {
+		uint16_t api;
+		uint32_t fn;
+		int err;
+	} cases[] = {
+		{ WIRE_API_IO_URING, WIRE_FN_URING_BUFFER, EFAULT }, { WIRE_API_XDP_UMEM, WIRE_FN_XDP_UMEM, ENOMEM },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		build_failure(&in, cases[i].err);
+		fail_pin(&in, cases[i].err);
+		in.end.nchain = 0;
+		add_chain(&in, cases[i].fn, -cases[i].err);
+		in.end.api = cases[i].api;
+		in.end.gup_start = RANGE;
+		in.end.gup_pages = 256;
+		in.end.gup_result = 37;
+		in.end.vmas[0].end = RANGE + 37 * PAGE;
+		expect(ID, CONFIDENCE_likely);
+		assert_non_null(strstr(d.verdict.summary, "0x7f0000026000, page 37 of 256"));
+		assert_true(missing_says(&d.verdict, "the mapping at the moment of the failure"));
+		assert_true(evidence_says(&d.verdict, "pinned 37 of 256 pages and stopped before 0x7f0000026000"));
+		assert_null(ruled_out(&d, "vma_pfnmap_io"));
+		/* Looked up where it stopped, it is as good as a pin that failed there. */
+		in.end.have |= WIRE_HAVE_FAULT_VMA;
+		in.end.fault_vma_state = WIRE_FAULT_VMA_HOLE;
+		expect(ID, CONFIDENCE_proven);
+		assert_non_null(ruled_out(&d, "vma_pfnmap_io"));
+		in.end.fault_vma_state = WIRE_FAULT_VMA_COVERED;
+		in.end.fault_vma = (struct wire_vma){ .start = RANGE + 37 * PAGE, .end = RANGE + 256 * PAGE, .flags = 0x44fb };
+		expect("vma_pfnmap_io", CONFIDENCE_proven);
+		in.end.fault_vma.flags = 0x71;
+		expect("vma_permission_mismatch", CONFIDENCE_proven);
+		/* The mapping where it began says nothing of where it stopped. */
+		in.end.fault_vma = (struct wire_vma){ .start = RANGE, .end = RANGE + 37 * PAGE, .flags = 0x71 };
+		expect("unknown", CONFIDENCE_unknown);
+		in.end.have &= ~WIRE_HAVE_FAULT_VMA;
+		in.end.fault_vma_state = WIRE_FAULT_VMA_UNKNOWN;
+		in.end.vmas[0].end = RANGE + 38 * PAGE;
+		expect("unknown", CONFIDENCE_unknown);
+		in.end.vmas[0].end = RANGE + 37 * PAGE;
+		in.end.gup_result = INT64_MAX;
+		diagnose(&in, &id, &d);
+		assert_string_not_equal(verdict_cause(&d), ID);
+		in.end.gup_result = 37;
+		in.end.have &= ~WIRE_HAVE_VMAS;
+		expect("unknown", CONFIDENCE_unknown);
+		in.end.have |= WIRE_HAVE_VMAS;
+		in.end.api = WIRE_API_REG_MR;
+		diagnose(&in, &id, &d);
+		assert_string_not_equal(verdict_cause(&d), ID);
+	}
+}
+
 /* --- what the kernel's check stops at --------------------------------------------- */
 
 #define WRITING 0x50001
@@ -296,7 +355,7 @@ static void fsdax(void **state)
 	(void)state;
 	prove_fsdax_longterm(&in);
 	expect("fsdax_longterm", CONFIDENCE_proven);
-	/* Kernels before 5.14 look after the pin: the mapping may lie anywhere in the range. */
+	/* v5.10 looks after the pin: the mapping may lie anywhere in the range. */
 	in.end.fault_vma.what = 0;
 	in.end.vmas[0].what = WIRE_VMA_DAX;
 	expect("fsdax_longterm", CONFIDENCE_likely);
@@ -372,7 +431,7 @@ int main(void)
 		TEST(names_the_address), TEST(a_hole_seen_later_is_no_proof), TEST(neighbour_above), TEST(a_mapping_excludes_it),
 		TEST(no_answer_is_no_hole), TEST(a_vma_of_the_range_contradicts), TEST(outside_of_the_range),
 		TEST(errnos), TEST(pinned_in_the_end), TEST(efault_without_a_pin),
-		TEST(the_first_check_decides), TEST(what_was_not_read_proves_nothing), TEST(older_kernels_pin_files),
+		TEST(a_pin_that_stopped_early), TEST(the_first_check_decides), TEST(what_was_not_read_proves_nothing), TEST(older_kernels_pin_files),
 		TEST(devices_are_named), TEST(a_reservation_of_cuda), TEST(fsdax), TEST(io_uring_takes_no_files),
 		TEST(hostile_numbers),
 	};
