@@ -169,25 +169,45 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* "(40)": the number of zero bytes, *at behind it; 0 = no such thing. */
+static size_t zero_run(const char **at)
+{
+	char *end;
+	unsigned long n;
+
+	if (**at != '(' || (*at)[1] < '1' || (*at)[1] > '9')
+		return 0;
+	n = strtoul(*at + 1, &end, 10);
+	if (*end != ')' || n > RECORD_MAX)
+		return 0;
+	*at = end + 1;
+	return n;
+}
+
+/* As capture_write.c put_hex() writes it. */
 static int get_hex(struct replay *r, struct json_object *v, size_t *ret_size)
 {
+	size_t n = 0, zeros;
 	const char *hex;
-	size_t len, i;
 
 	if (!json_object_is_type(v, json_type_string))
 		return fail(r, -EBADMSG, "the record is not a string of hexadecimal digits");
-	hex = json_object_get_string(v);
-	len = (size_t)json_object_get_string_len(v);
-	if (len % 2 || len / 2 > RECORD_MAX)
-		return fail(r, -EBADMSG, "a record of %zu hexadecimal digits", len);
-	for (i = 0; i < len / 2; i++) {
-		int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
+	for (hex = json_object_get_string(v); *hex; n += zeros) {
+		int high = hex_digit(hex[0]), low = high < 0 ? -1 : hex_digit(hex[1]);
 
-		if (high < 0 || low < 0)
-			return fail(r, -EBADMSG, "a character of the record is no hexadecimal digit");
-		r->data[i] = (unsigned char)(high << 4 | low);
+		zeros = high < 0 ? zero_run(&hex) : 1;
+		if (!zeros || (high >= 0 && low < 0))
+			return fail(r, -EBADMSG, "a character of the record is no hexadecimal digit, nor a run of zeros");
+		if (zeros > RECORD_MAX - n)
+			return fail(r, -EBADMSG, "a record of more than %d bytes", RECORD_MAX);
+		if (high >= 0) {
+			r->data[n] = (unsigned char)(high << 4 | low);
+			hex += 2;
+		} else {
+			memset(&r->data[n], 0, zeros);
+		}
 	}
-	*ret_size = len / 2;
+	*ret_size = n;
 	return 0;
 }
 

@@ -147,16 +147,32 @@ int capture_create(struct capture **ret_capture, const char *path, const struct 
 	return 0;
 }
 
+#define ZEROS_MIN 8	/* shorter runs of zero bytes are written as they are */
+
+static size_t zeros_at(const unsigned char *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && p[i] == 0)
+		i++;
+	return i;
+}
+
+/* Two digits per byte; most of a record is zero, and "(40)" stands for 40 zero bytes. */
 static int put_hex(struct capture *c, const void *data, size_t size)
 {
-	static const char digits[] = "0123456789abcdef";
 	const unsigned char *p = data;
-	size_t i;
+	size_t i = 0, zeros;
 
-	for (i = 0; i < size && !c->err; i++) {
-		char pair[2] = { digits[p[i] >> 4], digits[p[i] & 15] };
-
-		note(c, fwrite(pair, sizeof(pair), 1, c->file) == 1);
+	while (i < size && !c->err) {
+		zeros = zeros_at(&p[i], size - i);
+		if (zeros >= ZEROS_MIN) {
+			note(c, fprintf(c->file, "(%zu)", zeros) > 0);
+			i += zeros;
+		} else {
+			note(c, fprintf(c->file, "%02x", p[i]) == 2);
+			i++;
+		}
 	}
 	return c->err;
 }
