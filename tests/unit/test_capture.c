@@ -293,7 +293,7 @@ static void damage_is_named_with_its_line(void **state)
 		{ "\"boot_id\":\"", "\"boot_id\":\"0123456789012345678901234567890123456789", -EBADMSG, 1, "identity" },
 		{ "{\"event\":\"0", "{\"event\":\"g", -EBADMSG, 2, "hexadecimal" },
 		{ "{\"event\":\"0", "{\"event\":\"00", -EBADMSG, 2, "hexadecimal" },
-		{ "(", "(9", -EBADMSG, 2, "hexadecimal" },
+		{ "(", "(x", -EBADMSG, 2, "hexadecimal" },
 		{ "(", "((", -EBADMSG, 2, "hexadecimal" },
 		{ "{\"event\":\"", "{\"event\":7,\"x\":\"", -EBADMSG, 2, "hexadecimal" },
 		{ "{\"event\":", "{\"evnt\":", -EBADMSG, 2, "does not know" },
