@@ -191,7 +191,7 @@ static void userfault_fails(const struct incident *in, const struct identity *id
 	}
 	if (!failing_pin(in, id, EFAULT) || refusal_of(in, id) != REFUSAL_NONE || incident_chain(in, WIRE_FN_HUGETLB_ALLOC))
 		return;
-	ret->kind = refused ? failing_kind(in, EFAULT, ret) : FINDING_LIKELY;
+	ret->kind = refused ? failing_kind(in, id, EFAULT, ret) : FINDING_LIKELY;
 	ret->detail = DETAIL_handler_not_waited_for;
 	finding_summary(ret, "0x%" PRIx64 " is watched by a userfaultfd, and this pin does not wait for its handler", failing_address(in, id));
 	tell_failing_pin(in, id, ret);
