@@ -77,6 +77,7 @@ static __always_inline int gup_longterm_exit(__s64 result)
 {
 	struct wire_span *s = span_find();
 	struct wire_vma vma;
+	__u64 bad;
 	long err;
 
 	if (!s || !s->in_longterm)
@@ -85,11 +86,18 @@ static __always_inline int gup_longterm_exit(__s64 result)
 	s->gup_result = result;
 	s->have |= WIRE_HAVE_GUP_RESULT;
 	s->last_ns = bpf_ktime_get_ns();
-	if (result >= 0)
+	if (result >= 0 && result >= (__s64)s->gup_pages)
 		return 0;
-	chain_push(s, WIRE_FN_GUP_LONGTERM, result);
-	/* The slow path returns an error only when its first page failed, so this is the address. */
-	err = vma_lookup(s->gup_start, &vma);
+	/*
+	 * The slow path returns an error only when its first page failed, so that is the address. After that
+	 * it returns how many it pinned, which is a failure to callers that do not ask again (io_uring, AF_XDP).
+	 */
+	bad = s->gup_start;
+	if (result < 0)
+		chain_push(s, WIRE_FN_GUP_LONGTERM, result);
+	else
+		bad += (__u64)result << cfg.page_shift;
+	err = vma_lookup(bad, &vma);
 	if (err && err != -ENOENT)
 		return 0; /* not an answer */
 	if (!err)

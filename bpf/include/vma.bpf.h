@@ -26,7 +26,8 @@ static __always_inline void vma_copy_file(struct wire_vma *out, struct vm_area_s
 
 	out->file = (__u64)BPF_CORE_READ(file, f_mapping);
 	out->fs_magic = BPF_CORE_READ(inode, i_sb, s_magic);
-	out->file_bytes = BPF_CORE_READ(inode, i_size);
+	/* Of a block device the inode on devtmpfs has no size; its mapping belongs to the one that has. */
+	out->file_bytes = BPF_CORE_READ(file, f_mapping, host, i_size);
 	out->block_shift = BPF_CORE_READ(inode, i_blkbits);
 	out->dev = chardev ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
 	out->what = (chardev ? WIRE_VMA_CHARDEV : 0) |

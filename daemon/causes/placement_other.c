@@ -125,8 +125,8 @@ void cause_longterm_isolate_livelock(const struct incident *in, const struct ide
 		ret->kind = rounds >= ROUNDS_SURE && e->passes < rounds / ROUNDS_LIKELY ? FINDING_PROVEN : FINDING_LIKELY;
 		return;
 	}
-	/* Kernels before 6.3 have no function of its own for the rounds that could be counted. */
-	if (id->foll_unlockable || stage != STAGE_pin || e->passes || e->folios_seen || !(e->have & WIRE_HAVE_GUP) || ns < STUCK_NS ||
+	/* Where the rounds have no function of their own (6.1) they cannot be counted. */
+	if (id->fn_watched[WIRE_FN_COLLECT] || stage != STAGE_pin || e->passes || e->folios_seen || !(e->have & WIRE_HAVE_GUP) || ns < STUCK_NS ||
 	    !in->sighting.verified[0] || in->sighting.waits_in[0])
 		return;
 	tell_livelock(in, ns / 1000000000, ret);

@@ -62,7 +62,8 @@ uint32_t failing_key(const struct incident *in, const struct identity *id)
 {
 	const struct wire_vma *v = failing_vma(in, id);
 
-	if (!v || strcmp(id->machine, "x86_64") != 0 || incident_chain(in, WIRE_FN_HUGETLB_ALLOC))
+	if (!v || strcmp(id->machine, "x86_64") != 0 || incident_chain(in, WIRE_FN_HUGETLB_ALLOC) ||
+	    incident_chain(in, WIRE_FN_USERFAULT))
 		return 0;
 	return v->flags >> KEY_SHIFT & KEY_MASK;
 }

@@ -523,11 +523,12 @@ static void a_pin_whose_rounds_cannot_be_counted(void **state)
 	prove_longterm_isolate_livelock(&in);
 	in.end.collects = 0;
 	in.sighting.waits_in[0] = '\0';
+	id.fn_watched[WIRE_FN_COLLECT] = false;
 	expect(LIVELOCK, CONFIDENCE_likely);
 	assert_true(missing_says(&d.verdict, "rounds of the pin"));
-	id.foll_unlockable = 0x200000;
+	id.fn_watched[WIRE_FN_COLLECT] = true;
 	expect("unknown", CONFIDENCE_unknown);
-	id.foll_unlockable = 0;
+	id.fn_watched[WIRE_FN_COLLECT] = false;
 	in.end.start_ns = in.end.hdr.time_ns - 9 * NS_PER_S;
 	expect("unknown", CONFIDENCE_unknown);
 	in.end.start_ns = UINT64_MAX;
