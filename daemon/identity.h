@@ -71,7 +71,8 @@ struct clock_pair {
 
 /* Sums of struct wire_counters plus what user space itself lost. */
 struct loss {
-	uint64_t reg_ok, reg_failed;	/* all apis */
+	uint64_t reg_ok, reg_failed;	/* all apis; then by enum wire_api, for the metrics alone */
+	uint64_t api_ok[WIRE_API_MAX], api_failed[WIRE_API_MAX];
 	uint64_t emitted[WIRE_KIND_MAX], dropped[WIRE_KIND_MAX];
 	uint64_t spans_overflow, spans_missed_end, ends_without_span, chain_overflow;
 	uint64_t pin_flag_disagree, vma_lock_busy;

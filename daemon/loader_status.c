@@ -211,6 +211,8 @@ static void add_counters(struct loss *sum, const struct wire_counters *c)
 	for (int i = 0; i < WIRE_API_MAX; i++) {
 		sum->reg_ok += c->reg_ok[i];
 		sum->reg_failed += c->reg_failed[i];
+		sum->api_ok[i] += c->reg_ok[i];
+		sum->api_failed[i] += c->reg_failed[i];
 	}
 	for (int i = 0; i < WIRE_KIND_MAX; i++) {
 		sum->emitted[i] += c->emitted[i];

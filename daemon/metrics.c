@@ -6,6 +6,8 @@
 
 #include "metrics.h"
 
+#include "names.h"
+
 struct page {
 	char *buf;
 	size_t size, len;
@@ -69,8 +71,12 @@ static void write_build_info(struct page *p, const char *name, const struct metr
 
 static void write_registrations(struct page *p, const char *name, const struct metrics *m)
 {
-	labelled(p, name, "result", "ok", m->loss.reg_ok);
-	labelled(p, name, "result", "failed", m->loss.reg_failed);
+	for (uint32_t api = WIRE_API_NONE + 1; api < WIRE_API_MAX; api++) {
+		add(p, "%s{api=\"%s\",result=\"ok\"} %llu\n", name, name_api(api),
+		    (unsigned long long)m->loss.api_ok[api]);
+		add(p, "%s{api=\"%s\",result=\"failed\"} %llu\n", name, name_api(api),
+		    (unsigned long long)m->loss.api_failed[api]);
+	}
 }
 
 static void write_events(struct page *p, const char *name, const struct metrics *m)

@@ -160,12 +160,12 @@ static void numbers_are_exact(void **state)
 {
 	(void)state;
 	fill();
-	m.loss.reg_ok = 18446744073709551615ULL;
-	m.loss.reg_failed = 3;
+	m.loss.api_ok[WIRE_API_REG_MR] = 18446744073709551615ULL;
+	m.loss.api_failed[WIRE_API_IO_URING] = 3;
 	m.loss.dropped[WIRE_FOLIO] = 5;
 	render();
-	assert_true(value_of("pinwhy_registrations_total{result=\"ok\"}") == UINT64_MAX);
-	assert_int_equal(value_of("pinwhy_registrations_total{result=\"failed\"}"), 3);
+	assert_true(value_of("pinwhy_registrations_total{api=\"reg_mr\",result=\"ok\"}") == UINT64_MAX);
+	assert_int_equal(value_of("pinwhy_registrations_total{api=\"io_uring_buffers\",result=\"failed\"}"), 3);
 	assert_int_equal(value_of("pinwhy_events_dropped_total{kind=\"folio\"}"), 5);
 	assert_int_equal(value_of("pinwhy_build_info{version=\"1.2.3\"}"), 1);
 }

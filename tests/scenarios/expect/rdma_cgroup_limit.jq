@@ -7,7 +7,7 @@ $truth[0] as $t
 	failed($t),
 	cause("rdma_cgroup_limit"),
 	proven,
-	stage(["uverbs"]),
+	stage(["rdma_cgroup"]),
 	check("says_group"; says($t.cgroup)),
 	check("says_limit"; says("\($t.cgroup_limit)")),
 	ruled_out("rlimit_memlock_exceeded"),
