@@ -65,6 +65,19 @@ int uring_exit__kretprobe(struct pt_regs *ctx)
 	return 0;
 }
 
+/* What the buffer would charge to the ring's user; the charge itself is inlined in 7.3. A huge page counts whole. */
+static __always_inline void uring_account(struct wire_span *s, struct io_ring_ctx *ring)
+{
+	struct user_struct *user = BPF_CORE_READ(ring, user);
+	__u64 mask = (1ULL << cfg.page_shift) - 1;
+
+	if (!user)
+		return; /* made with CAP_IPC_LOCK: nothing is charged */
+	s->account.asked_pages = ((s->address + s->length + mask) >> cfg.page_shift) - (s->address >> cfg.page_shift);
+	s->account.user_locked_pages = BPF_CORE_READ(user, locked_vm.counter);
+	s->have |= WIRE_HAVE_ACCOUNT;
+}
+
 /*
  * slot uring_buffer_enter/_exit: io_sqe_buffer_register(ctx, iov, ...) (io_uring/rsrc.c).
  * Why: which of the buffers failed, and its range. Rate: one per buffer.
@@ -81,6 +94,7 @@ int uring_buffer_enter__kprobe(struct pt_regs *ctx)
 	s->address = iov.iov_base;
 	s->length = iov.iov_len;
 	s->args.index++;
+	uring_account(s, (void *)PT_REGS_PARM1(ctx));
 	return 0;
 }
 

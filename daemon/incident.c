@@ -147,6 +147,20 @@ const struct word stage_words[STAGE_MAX] = {
 #undef STAGE
 };
 
+bool incident_uring_refused(const struct incident *in, const struct identity *id)
+{
+	const uint32_t need = WIRE_HAVE_ACCOUNT | WIRE_HAVE_MEMLOCK;
+	const struct wire_reg_end *e = &in->end;
+
+	if (e->api != WIRE_API_IO_URING)
+		return false;
+	if (incident_errno(in, WIRE_FN_URING_ACCOUNT) == ENOMEM)
+		return true;
+	return e->nchain && e->chain[0].fn == WIRE_FN_URING_BUFFER && e->chain[0].result == -ENOMEM &&
+	       (e->have & need) == need && e->memlock_soft_bytes != UINT64_MAX &&
+	       add_exceeds(e->account.asked_pages, e->account.user_locked_pages, e->memlock_soft_bytes / id->page_size);
+}
+
 /* Is the provider of this device hooked, so that its silence means that it did not fail? */
 static bool driver_watched(const struct incident *in, const struct identity *id)
 {
@@ -269,6 +283,8 @@ static enum stage stage_of_failure(const struct incident *in, const struct ident
 		return stage_of_pin(in);
 	/* It gives this errno at the check of the limit alone (net/xdp/xdp_umem.c, xdp_umem_account_pages). */
 	if (incident_errno(in, WIRE_FN_XDP_UMEM) == ENOBUFS)
+		return STAGE_limits;
+	if (incident_uring_refused(in, id))
 		return STAGE_limits;
 	for (i = 0; i < sizeof(by_function) / sizeof(by_function[0]); i++)
 		if (incident_chain(in, by_function[i].fn))

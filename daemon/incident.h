@@ -79,6 +79,12 @@ struct memlock_sum {
 };
 struct memlock_sum incident_memlock(const struct incident *in, const struct identity *id);
 
+/*
+ * io_uring refused to charge a buffer to its user: seen, or, where the function that charges is inlined (7.3),
+ * the numbers of its check say so of a buffer that failed with ENOMEM by itself.
+ */
+bool incident_uring_refused(const struct incident *in, const struct identity *id);
+
 /* Split of surplus references on one folio: pins x 1024 on a small folio is an estimate. */
 struct folio_refs {
 	int64_t extra;		/* refcount - expected */

@@ -288,6 +288,11 @@ struct oom_control {
 	int order;
 };
 
+/* include/linux/io_uring_types.h; NULL when its maker had CAP_IPC_LOCK */
+struct io_ring_ctx {
+	struct user_struct *user;
+};
+
 /* include/linux/dma-buf.h */
 struct dma_buf {
 	u64 size;

@@ -92,7 +92,7 @@ static bool charge_accepted(const struct incident *in, const struct identity *id
 	enum wire_fn fn = ring ? WIRE_FN_URING_ACCOUNT : WIRE_FN_XDP_UMEM;
 	int refused = ring ? ENOMEM : ENOBUFS, err = incident_errno(in, fn);
 
-	if (err == refused || !id->fn_watched[fn])
+	if (err == refused || !id->fn_watched[fn] || incident_uring_refused(in, id))
 		return false;
 	finding_because(f, "%s %s: over the limit it gives %s", name_fn(id, fn),
 			err ? name_errno(err) : "did not fail", name_errno(refused));
@@ -180,8 +180,11 @@ static void tell_user(const struct incident *in, const struct identity *id, cons
 			 c->asked_pages + c->held_pages, c->over_before ? " is more than the limit" : " is not more than the limit");
 	finding_evidence(f, "limit: RLIMIT_MEMLOCK %" PRIu64 " bytes soft = %" PRIu64 " pages",
 			 (uint64_t)in->end.memlock_soft_bytes, c->limit_pages);
-	if (ring)
+	if (ring && incident_chain(in, WIRE_FN_URING_ACCOUNT))
 		finding_evidence(f, "%s = -ENOMEM, which it gives for nothing else", name_fn(id, WIRE_FN_URING_ACCOUNT));
+	else if (ring)
+		finding_evidence(f, "%s = -ENOMEM, and no pin failed: the ring charges its user, and over the limit it is refused",
+				 name_fn(id, WIRE_FN_URING_BUFFER));
 	else
 		finding_evidence(f, "%s = -ENOBUFS, which it gives for nothing else; CAP_IPC_LOCK is not effective",
 				 name_fn(id, WIRE_FN_XDP_UMEM));

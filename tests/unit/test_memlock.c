@@ -397,6 +397,24 @@ static void user_of_io_uring(void **state)
 	expect(cause, CONFIDENCE_likely);
 }
 
+/* Where the function that charges is inlined: the numbers of its check, and no pin that failed. */
+static void a_charge_that_is_inlined(void **state)
+{
+	(void)state;
+	prove_locked_vm_per_user_shared(&in);
+	in.end.nchain = 0;
+	add_chain(&in, WIRE_FN_URING_BUFFER, -ENOMEM);
+	add_chain(&in, WIRE_FN_URING, -ENOMEM);
+	expect("locked_vm_per_user_shared", CONFIDENCE_proven);
+	in.end.account.user_locked_pages = 45;
+	expect("locked_vm_per_user_shared", CONFIDENCE_proven);
+	in.end.account.user_locked_pages = 44;
+	expect("unknown", CONFIDENCE_unknown);
+	in.end.account.user_locked_pages = 100;
+	in.end.have &= ~(uint32_t)WIRE_HAVE_ACCOUNT;
+	expect("unknown", CONFIDENCE_unknown);
+}
+
 /* The second buffer of a call: 100 of what is charged are the first one's. */
 static void earlier_buffers_of_the_call(void **state)
 {
@@ -438,6 +456,7 @@ static void user_charge_that_was_accepted(void **state)
 	(void)state;
 	prove_locked_vm_per_user_shared(&in);
 	in.end.nchain = 0;
+	in.end.account.user_locked_pages = 44;
 	add_chain(&in, WIRE_FN_URING_BUFFER, -ENOMEM);
 	add_chain(&in, WIRE_FN_URING, -ENOMEM);
 	expect_ruled_out("in io_uring's own checks");
@@ -540,7 +559,7 @@ int main(void)
 		TEST(the_driver_failed_by_itself), TEST(unread_numbers), TEST(unwatched_functions),
 		TEST(hostile_numbers), TEST(shares), TEST(io_uring_makes_the_difference), TEST(pins_over_the_limit),
 		TEST(limit_zero_without_capability), TEST(user_of_io_uring), TEST(earlier_buffers_of_the_call),
-		TEST(a_charge_that_changed_meanwhile),
+		TEST(a_charge_that_changed_meanwhile), TEST(a_charge_that_is_inlined),
 		TEST(user_charge_that_was_accepted), TEST(user_of_af_xdp), TEST(vfio_mapping),
 		TEST(remedies_fit_where_the_limit_was_set),
 	};

@@ -45,10 +45,16 @@ once() { ! grep -qxF "$2" "$1" 2>/dev/null && echo "$2" >>"$1"; }
 # What other subsystems register in passing is not counted here.
 verbs_ended() { pinwhy_metric pinwhy_registrations_total "result=\"$1\"" 'api="reg_mr"'; }
 
-judge_counts() {
-	[ "$(verbs_ended ok)" -eq $((ok_before + $(jq .ok "$CASES/$1.json"))) ] &&
-		[ "$(verbs_ended failed)" -eq $((failed_before + $(jq .failed "$CASES/$1.json"))) ]
+# look: what follows asks the metrics of this moment, until look_away.
+look() {
+	scraped=
+	pinwhy_scrape >/tmp/scraped
+	scraped=/tmp/scraped
 }
+# shellcheck disable=SC2034  # pinwhy.sh reads it
+look_away() { scraped=; }
+
+judge_counts() { [ "$(verbs_ended ok)" -eq $((ok_before + $2)) ] && [ "$(verbs_ended failed)" -eq $((failed_before + $3)) ]; }
 
 judge_silence() { pinwhy_ready && [ "$(reports_count)" -eq "$reports_before" ] && all_slots_attached; }
 
@@ -58,16 +64,23 @@ judge_report() {
 	[ "$(reports_count)" -eq $((reports_before + 1)) ]
 }
 
-# Only registrations count in these metrics, and one that is still inside has not been counted yet.
-counts_apply() { jq -e '(.entry | startswith("ibv_reg_mr")) and .ended != "stuck" and (.set_up_ok // 0) == 0' "$CASES/$1.json" >/dev/null; }
+# How many registrations ended well and badly, where the metrics tell: one still inside is not counted yet.
+counts_of() {
+	jq -r 'select((.entry | startswith("ibv_reg_mr")) and .ended != "stuck" and (.set_up_ok // 0) == 0) | "\(.ok) \(.failed)"' "$CASES/$1.json"
+}
 
 judge() {
+	judge_told=$(counts_of "$1")
+	[ "$2" = - ] || wait_until 30 reports_reach $((reports_before + 1))
+	look
 	if [ "$2" = - ]; then
 		check "silent_$1" judge_silence
 	elif check "one_report_$1" judge_report "$1"; then
 		expect "report_$1" "$2.jq" "$CASES/$1.json" "$CASES/$1.report.json"
 	fi
-	! counts_apply "$1" || check "counted_$1" judge_counts "$1"
+	# shellcheck disable=SC2086  # two numbers
+	[ -z "$judge_told" ] || check "counted_$1" judge_counts "$1" $judge_told
+	look_away
 }
 
 # play NAME CAUSE OPTIONS...: one run of badreg; with pinwhy also what it says.
@@ -76,9 +89,11 @@ play() {
 	cause=$2
 	shift 2
 	if [ "$with_pinwhy" = yes ]; then
+		look
 		ok_before=$(verbs_ended ok)
 		failed_before=$(verbs_ended failed)
 		reports_before=$(reports_count)
+		look_away
 	fi
 	play_begin "$CASES/$name" "$BIN/badreg" "$@"
 	[ "$watched" != yes ] || judge "$name" "$cause"
