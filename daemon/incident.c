@@ -254,7 +254,6 @@ static const struct {
 	enum stage stage;
 } by_function[] = {
 	{ WIRE_FN_RDMACG, STAGE_rdma_cgroup },
-	{ WIRE_FN_SG_ALLOC, STAGE_sg },
 	{ WIRE_FN_DMA_MAP, STAGE_dma_map },
 	{ WIRE_FN_DMABUF_GET, STAGE_dmabuf },
 	{ WIRE_FN_DMABUF_ATTACH, STAGE_dmabuf },

@@ -85,7 +85,28 @@ static void tell_remedies(const char *stage, struct finding *f)
 	finding_remedy(f, "`pinwhy doctor` tells which hooks this kernel lacks");
 }
 
-static void tell_unwatched(const struct identity *id, struct finding *f)
+/* Could this function have failed in a call of this kind? */
+static bool could_tell(const struct incident *in, uint32_t fn)
+{
+	uint32_t api = in->end.api;
+
+	switch (fn) {
+	case WIRE_FN_GUP_LONGTERM:
+	case WIRE_FN_MIGRATE:
+	case WIRE_FN_MIGRATE_TARGET:
+	case WIRE_FN_HUGETLB_ALLOC:
+		return api != WIRE_API_FORK_MADVISE;
+	case WIRE_FN_UMEM:
+	case WIRE_FN_RDMACG:
+		return api <= WIRE_API_DEVX_UMEM;
+	case WIRE_FN_URING_BUFFER:
+		return api == WIRE_API_IO_URING;
+	default:
+		return fn == name_api_entry(api);
+	}
+}
+
+static void tell_unwatched(const struct incident *in, const struct identity *id, struct finding *f)
 {
 	char line[FINDING_TEXT];
 	struct text t;
@@ -93,7 +114,7 @@ static void tell_unwatched(const struct identity *id, struct finding *f)
 
 	text_init(&t, line, sizeof(line));
 	for (fn = WIRE_FN_NONE + 1; fn < WIRE_FN_MAX; fn++)
-		if (!id->fn_watched[fn] && !name_fn_is_driver(fn))
+		if (!id->fn_watched[fn] && could_tell(in, fn))
 			text_item(&t, name_fn(id, fn));
 	if (t.len)
 		finding_missing(f, "chain", "not hooked on this kernel: %s", line);
@@ -105,7 +126,7 @@ static void tell_missing(const struct incident *in, const struct identity *id, s
 {
 	const struct wire_reg_end *e = &in->end;
 
-	tell_unwatched(id, f);
+	tell_unwatched(in, id, f);
 	if (e->nchain == 0 && !in->stuck && e->result != 0)
 		finding_missing(f, "chain", "no hooked function was seen failing");
 	if (e->nchain == WIRE_CHAIN_MAX)

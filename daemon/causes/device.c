@@ -277,41 +277,28 @@ void cause_swiotlb_full(const struct incident *in, const struct identity *id, st
 
 /* --- kernel memory ----------------------------------------------------------------------- */
 
-/*
- * The umem function's own ENOMEM, within the limit and with no pin failing. Where its table is watched only
- * single pages are left that it could not get: then memory must have been short to point there.
- */
+/* The umem function's own ENOMEM, within the limit and with no pin failing. */
 static bool umem_ran_short(const struct incident *in, const struct identity *id, const struct memlock_sum *s)
 {
-	const struct facts *f = &in->facts;
-
-	if (!umem_failed_after_pin(in, id, ENOMEM) || !s->known || s->over_before || s->over_after)
-		return false;
-	return !id->fn_watched[WIRE_FN_SG_ALLOC] ||
-	       (FACT_KNOWN(f, mem_available_bytes) && FACT_KNOWN(f, mem_total_bytes) && f->mem_available_bytes < f->mem_total_bytes / 64);
+	return umem_failed_after_pin(in, id, ENOMEM) && s->known && !s->over_before && !s->over_after;
 }
 
 void cause_kernel_metadata_alloc_failed(const struct incident *in, const struct identity *id, struct finding *ret)
 {
-	bool table = incident_errno(in, WIRE_FN_SG_ALLOC) == ENOMEM;
 	struct memlock_sum s = incident_memlock(in, id);
 	char bytes[TEXT_BYTES_LEN];
 
-	if (!table && !umem_ran_short(in, id, &s))
+	if (!umem_ran_short(in, id, &s))
 		return;
 	ret->detail = DETAIL_page_table_of_umem;
 	finding_summary(ret, "the kernel had no memory for the list of the %" PRIu64 " pages of this registration", incident_pages(in, id));
-	if (table) {
-		finding_evidence(ret, "%s = -ENOMEM, after the pages were pinned", name_fn(id, WIRE_FN_SG_ALLOC));
-	} else {
-		finding_evidence(ret, "%s = -ENOMEM, no pin failed, and %" PRIu64 " + %" PRIu64 " pages are within the memlock limit", name_fn(id, WIRE_FN_UMEM),
-				 s.asked_pages, s.before_pages);
-		finding_missing(ret, "allocation that failed", "what the umem function could not get was not seen%s",
-				id->fn_watched[WIRE_FN_DMA_MAP] ? "" : "; a DMA mapping that fails can give ENOMEM as well");
-	}
+	finding_evidence(ret, "%s = -ENOMEM, no pin failed, and %" PRIu64 " + %" PRIu64 " pages are within the memlock limit", name_fn(id, WIRE_FN_UMEM),
+			 s.asked_pages, s.before_pages);
+	finding_missing(ret, "allocation that failed", "what the umem function could not get was not seen%s",
+			id->fn_watched[WIRE_FN_DMA_MAP] ? "" : "; a DMA mapping that fails can give ENOMEM as well");
 	if (FACT_KNOWN(&in->facts, mem_available_bytes))
 		finding_evidence(ret, "MemAvailable, read after the failure: %s", text_bytes(bytes, in->facts.mem_available_bytes));
-	ret->kind = table && in->end.result == -ENOMEM ? FINDING_PROVEN : FINDING_LIKELY;
+	ret->kind = FINDING_LIKELY;
 	finding_remedy(ret, "if the node is short of memory: free some, or raise vm.min_free_kbytes; kernel memory is not taken from CMA or ZONE_MOVABLE");
 	finding_remedy(ret, "if the cgroup is at its limit: raise memory.max; kernel memory of the registration counts there");
 	finding_remedy(ret, "use huge pages for large ranges: a list of fewer, longer pieces");

@@ -63,7 +63,6 @@ void prove_swiotlb_full(struct incident *ret)
 void prove_kernel_metadata_alloc_failed(struct incident *ret)
 {
 	build_failure(ret, ENOMEM);
-	add_chain(ret, WIRE_FN_SG_ALLOC, -ENOMEM);
 	fail_upwards(ret, ENOMEM);
 }
 

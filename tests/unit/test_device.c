@@ -150,26 +150,10 @@ static void a_mapping_that_is_not_watched(void **state)
 
 static void the_umem_function_ran_short(void **state)
 {
-	struct facts *f = &in.facts;
-
 	(void)state;
 	prove_kernel_metadata_alloc_failed(&in);
-	expect(METADATA, CONFIDENCE_proven);
-	in.end.result = -EINVAL;
-	expect(METADATA, CONFIDENCE_likely);
-	build_failure(&in, ENOMEM);
-	fail_upwards(&in, ENOMEM);
-	expect("unknown", CONFIDENCE_unknown);
-	id.fn_watched[WIRE_FN_SG_ALLOC] = false;
 	expect(METADATA, CONFIDENCE_likely);
 	assert_true(missing_says(&d.verdict, "allocation that failed"));
-	id.fn_watched[WIRE_FN_SG_ALLOC] = true;
-	f->err[FACT_mem_available_bytes] = f->err[FACT_mem_total_bytes] = 0;
-	f->mem_total_bytes = 64 << 20;
-	f->mem_available_bytes = 1 << 20;
-	expect("unknown", CONFIDENCE_unknown);
-	f->mem_available_bytes--;
-	expect(METADATA, CONFIDENCE_likely);
 	/* Over the limit it is the limit. */
 	in.end.memlock_soft_bytes = 4096;
 	expect("rlimit_memlock_exceeded", CONFIDENCE_proven);

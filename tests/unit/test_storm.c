@@ -111,7 +111,7 @@ static void others_are_not_folded_into_it(void **state)
 	in.end.memlock_soft_bytes = UINT64_MAX;
 	failure(1);
 	assert_int_equal(bench.nreports, 6);
-	assert_string_equal(jstr(last(), "verdict.cause"), "unknown");
+	assert_string_equal(jstr(last(), "verdict.cause"), "kernel_metadata_alloc_failed");
 	assert_string_equal(jstr(last(), "kind"), "registration_failed");
 }
 
