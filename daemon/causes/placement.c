@@ -93,7 +93,7 @@ static bool excluded(const struct incident *in, const struct identity *id, const
 	if (pin && (e->have & WIRE_HAVE_GUP_RESULT) && e->gup_result >= 0)
 		finding_because(f, "the last slow-path pin succeeded (%" PRId64 " pages)",
 				(int64_t)e->gup_result);
-	else if (pin && id->fn_watched[WIRE_FN_MIGRATE] && id->putback_watched && e->passes == 0 &&
+	else if ((pin || incident_pin_short(in, id, NULL)) && id->fn_watched[WIRE_FN_MIGRATE] && id->putback_watched && e->passes == 0 &&
 		 e->folios_seen == 0 && !incident_chain(in, WIRE_FN_MIGRATE) && !stay_no_target(in))
 		finding_because(f, "no migration was tried for this pin (0 migrations)");
 	else if (s->known > 0 && s->blocked == 0 && s->known == e->folios_seen && stay_no_target(in))

@@ -153,38 +153,18 @@ static int try_xdp(struct play *play, int fd, char *memory)
 	return xdp_register(fd, memory, 4 * MIB, &(struct xdp_shape){ .chunk = 4096 });
 }
 
-/* The ring of a process that was killed is taken down by a worker, a little after its end. */
-struct attempt {
-	struct play *play;
-	int (*try)(struct play *play, int fd, char *memory);
-	int fd, err;
-	char *memory;
-};
-
-static bool went_well(void *ctx)
-{
-	struct attempt *attempt = ctx;
-
-	attempt->err = attempt->try(attempt->play, attempt->fd, attempt->memory);
-	return !attempt->err;
-}
-
 static void share_user(struct play *play, const char *entry, int fd,
 		       int (*try)(struct play *play, int fd, char *memory))
 {
-	struct attempt attempt = { play, try, fd, 0, bad_memory(4 * MIB) };
+	char *memory = bad_memory(4 * MIB);
 
-	play->child = uring_holder();
-	play->end = holder_end;
-	held_by_uring(play, play->child);
-	bad_call(play, entry, attempt.memory, 4 * MIB, 0);
-	if (play->control) {
-		holder_end(play);
-		poll_until(went_well, &attempt, 10000);
-	} else {
-		attempt.err = try(play, fd, attempt.memory);
+	if (!play->control) {
+		play->child = uring_holder();
+		play->end = holder_end;
+		held_by_uring(play, play->child);
 	}
-	bad_outcome(play, attempt.err);
+	bad_call(play, entry, memory, 4 * MIB, 0);
+	bad_outcome(play, try(play, fd, memory));
 }
 
 static void run_user_uring(struct play *play)
