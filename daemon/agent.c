@@ -156,7 +156,10 @@ static void stop_helper(struct agent *a)
 
 static int start_kfacts(struct agent *a)
 {
-	int err = kfacts_open(&a->kf);
+	int err;
+
+	memory_begin();
+	err = kfacts_open(&a->kf);
 
 	if (err == -ENOENT)
 		log_error("this kernel has no BTF (/sys/kernel/btf/vmlinux), which describes its structures: "

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -362,6 +363,7 @@ static void detach_slot(struct loader *l, int i)
 	else
 		bpf_link__destroy(s->link);
 	s->link = NULL;
+	close(s->prog_fd);
 	s->state = SLOT_ABSENT;
 }
 
@@ -380,7 +382,7 @@ static void abandon_spans(struct loader *l)
 /* A begin goes before its end. The table has ends first. */
 static void detach_object(struct loader *l, enum object_id o)
 {
-	if (!l->objects[o].obj)
+	if (!l->objects[o].loaded)
 		return;
 	for (int i = NSLOTS - 1; i >= 0; i--)
 		if (slot_rows[i].object == o)
@@ -389,6 +391,7 @@ static void detach_object(struct loader *l, enum object_id o)
 		abandon_spans(l);
 	bpf_object__close(l->objects[o].obj);
 	l->objects[o].obj = NULL;
+	l->objects[o].loaded = false;
 	l->objects[o].stale = false;
 }
 
@@ -403,16 +406,32 @@ static void refresh_object(struct loader *l, enum object_id o)
 
 	for (int i = 0; i < NSLOTS; i++)
 		wanted |= slot_rows[i].object == o && l->slots[i].chosen;
-	if (ob->obj && (ob->generation != generation || ob->stale))
+	if (ob->loaded && (ob->generation != generation || ob->stale))
 		detach_object(l, o);
-	if (ob->obj || !generation || !wanted)
+	if (ob->loaded || !generation || !wanted)
 		return;
 	err = load_object(l, o, NULL, &ob->obj);
 	for (int tries = 0; err && tries < VARIANTS_MAX && find_refused(l, o); tries++)
 		err = load_object(l, o, NULL, &ob->obj);
 	if (err)
 		log_warn("BPF object %s does not load: %s (%s)", object_rows[o].name, strerror(-err), libbpf_said);
+	ob->loaded = !err;
 	ob->generation = generation;
+}
+
+/*
+ * What libbpf keeps of an object (its bytes, instructions and types again) is several MiB in all, and the
+ * bytes inside the program are read only when it is loaded again.
+ */
+static void shed_object(struct object *ob, const struct object_row *row)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = ((uintptr_t)row->bytes + page - 1) & ~(page - 1), end = (uintptr_t)row->end & ~(page - 1);
+
+	bpf_object__close(ob->obj);
+	ob->obj = NULL;
+	if (end > start)
+		madvise((void *)start, end - start, MADV_DONTNEED);
 }
 
 /* --- attach ------------------------------------------------------------------- */
@@ -456,7 +475,7 @@ static void attach_slot(struct loader *l, int i)
 	struct variant *v;
 	int err;
 
-	if (s->link || !s->chosen || !ob->obj)
+	if (s->link || !s->chosen || !ob->loaded)
 		return;
 	if (*needs && !l->slots[slot_index(needs)].link) {
 		s->state = SLOT_ATTACH_FAILED;
@@ -464,13 +483,14 @@ static void attach_slot(struct loader *l, int i)
 		return;
 	}
 	v = (struct variant *)s->chosen;
-	prog = bpf_object__find_program_by_name(ob->obj, v->program);
+	prog = ob->obj ? bpf_object__find_program_by_name(ob->obj, v->program) : NULL;
 	if (!prog || bpf_program__fd(prog) < 0) {
 		ob->stale = true; /* chosen after the object was loaded */
 		return;
 	}
 	err = attach_link(l, i, prog);
 	if (!err) {
+		s->prog_fd = fcntl(bpf_program__fd(prog), F_DUPFD_CLOEXEC, 0);
 		s->state = SLOT_ATTACHED;
 		s->generation = *s->module ? kfacts_module_generation(s->module) : 0;
 		s->reason[0] = '\0';
@@ -542,6 +562,8 @@ int loader_attach(struct loader *l)
 		if (!stale_objects(l))
 			break;
 	}
+	for (int o = 0; o < NOBJECTS; o++)
+		shed_object(&l->objects[o], &object_rows[o]);
 	for (int i = 0; i < NSLOTS; i++)
 		changed += before[i] != l->slots[i].state;
 	return changed;

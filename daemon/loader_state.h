@@ -17,6 +17,7 @@ struct slot {
 	const struct variant *chosen;	/* fits this kernel now; NULL = none */
 	struct bpf_link *link;
 	bool by_tracefs;		/* the link belongs to kretprobe.h */
+	int prog_fd;			/* while linked: the object itself is not kept */
 	uint64_t generation;		/* of the module when attached */
 	char module[32];		/* of the chosen target */
 	enum slot_state state;
@@ -24,7 +25,8 @@ struct slot {
 };
 
 struct object {
-	struct bpf_object *obj;		/* loaded, or NULL */
+	struct bpf_object *obj;		/* while attaching: as soon as its programs hang on their hooks they need it no more */
+	bool loaded;
 	uint64_t generation;		/* of its BTF module when loaded */
 	bool stale;			/* a variant was refused: load again with the next */
 };

@@ -37,12 +37,10 @@ void loader_status(const struct loader *l, uint32_t slot, struct slot_status *re
 	const struct slot_row *row = &slot_rows[slot];
 	const struct slot *s = &l->slots[slot];
 	const struct variant *v = s->chosen ? s->chosen : &s->variants[0];
-	const struct object *ob = &l->objects[row->object];
 	struct slot_status st = {
 		.name = row->name, .object = object_rows[row->object].name, .rate = row->rate,
 		.purpose = row->purpose, .on_demand = row->on_demand, .expected = row->expected, .state = s->state,
 	};
-	struct bpf_program *prog = ob->obj ? bpf_object__find_program_by_name(ob->obj, v->program) : NULL;
 	struct bpf_prog_info info = {};
 	uint32_t len = sizeof(info);
 
@@ -50,7 +48,7 @@ void loader_status(const struct loader *l, uint32_t slot, struct slot_status *re
 	snprintf(st.variant, sizeof(st.variant), "%s", s->chosen ? v->how : "");
 	snprintf(st.target, sizeof(st.target), "%s", v->target);
 	snprintf(st.reason, sizeof(st.reason), "%s", s->reason);
-	if (s->link && prog && !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len)) {
+	if (s->link && !bpf_obj_get_info_by_fd(s->prog_fd, &info, &len)) {
 		st.runs = info.run_cnt;
 		st.missed = info.recursion_misses;
 	}

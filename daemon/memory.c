@@ -47,6 +47,12 @@ int memory_use(struct memory_use *ret_use)
 	return 0;
 }
 
+/* Left to itself malloc() learns from the first big block that is freed to take the next from the heap, for good. */
+void memory_begin(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 64 << 10);
+}
+
 /*
  * From here on freed heap stays ours, and big blocks come from the heap as well: a page
  * given back is one that we may not get again. Not so before, while libbpf takes and

@@ -17,6 +17,8 @@ struct memory_use {
 /* From /proc/self/status. -errno. */
 int memory_use(struct memory_use *ret_use);
 
+/* Before loading: big blocks are mapped by themselves, so that what loading needs can be given back whole. */
+void memory_begin(void);
 /*
  * The three steps after loading, in this order; between the first and the second the
  * owner does once whatever it will have to do later, so that all of that is resident.

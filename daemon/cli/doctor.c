@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -81,12 +82,17 @@ static void examine_slots(struct examination *x)
 static void examine_node(struct examination *x)
 {
 	struct enrich enrich = enrich_system("");
-	static struct node node;
+	struct node *node = calloc(1, sizeof(*node));
 	struct utsname uts;
 
+	if (!node) {
+		problem(x, CANNOT_RUN, "no memory to look at the node");
+		return;
+	}
 	uname(&uts);
-	node_read_within(&enrich, uts.machine, READ_DEADLINE_MS, &node);
-	exposures_judge(&node, &x->exposures);
+	node_read_within(&enrich, uts.machine, READ_DEADLINE_MS, node);
+	exposures_judge(node, &x->exposures);
+	free(node);
 }
 
 /* Attaches everything for as long as it takes to look. */
@@ -280,7 +286,8 @@ int cmd_doctor(int argc, char **argv)
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, {}
 	};
-	static struct examination x;
+	struct examination *x; /* not static: `run` keeps all of its own memory resident */
+	enum verdict verdict;
 	bool json = false;
 	int c;
 
@@ -297,13 +304,20 @@ int cmd_doctor(int argc, char **argv)
 		fprintf(stderr, "pinwhy doctor: unexpected argument '%s'\n%s", argv[optind], usage);
 		return CANNOT_RUN;
 	}
-	examine_node(&x);
-	examine_hooks(&x);
+	x = calloc(1, sizeof(*x));
+	if (!x) {
+		fputs("pinwhy doctor: out of memory\n", stderr);
+		return CANNOT_RUN;
+	}
+	examine_node(x);
+	examine_hooks(x);
 	if (json)
-		print_json(&x);
+		print_json(x);
 	else
-		print_text(&x);
-	loader_free(x.loader);
-	kfacts_free(x.kf);
-	return x.verdict;
+		print_text(x);
+	loader_free(x->loader);
+	kfacts_free(x->kf);
+	verdict = x->verdict;
+	free(x);
+	return verdict;
 }
