@@ -89,8 +89,10 @@ void section_mapping(struct section *s)
 	put_vma_file(s, o, v);
 	if (incident_hugetlb_bytes(s->r->in))
 		jb_uint(s->b, o, "huge_page_bytes", incident_hugetlb_bytes(s->r->in));
-	if (v->policy)
+	if (v->policy) {
 		jb_string(s->b, o, "memory_policy", policy_name(v->policy));
+		jb_hex(s->b, o, "policy_nodes", v->policy_nodes);
+	}
 	jb_put(s->b, s->report, "mapping", o);
 }
 

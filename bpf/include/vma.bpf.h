@@ -49,8 +49,10 @@ static long vma_copy(struct task_struct *task, struct vm_area_struct *vma, void 
 	out->flags = vma->vm_flags;
 	if (anon)
 		out->anon_root = (__u64)BPF_CORE_READ(anon, root);
-	if (policy)
+	if (policy) {
 		out->policy = BPF_CORE_READ(policy, mode) + 1;
+		out->policy_nodes = BPF_CORE_READ(policy, nodes.bits[0]);
+	}
 	if (file)
 		vma_copy_file(out, vma, file);
 	return 0;

@@ -120,6 +120,7 @@ struct wire_vma {
 	__u32 dev;		/* character device: MAJOR << 20 | MINOR; else of the filesystem (s_dev) */
 	__u32 block_shift;	/* i_blkbits; of hugetlbfs: the huge page's size, log2 */
 	__u32 policy;		/* mode of its own memory policy (MPOL_*) + 1, 0 = none */
+	__u64 policy_nodes;	/* its first 64 nodes */
 	char fs[WIRE_FS_LEN];	/* name of the filesystem type */
 };
 
@@ -399,7 +400,7 @@ struct wire_calibration {
 	_Static_assert(sizeof(struct type) == (bytes), #type " changed size: raise WIRE_VERSION")
 WIRE_ASSERT_SIZE(wire_hdr, 24);
 WIRE_ASSERT_SIZE(wire_chain, 16);
-WIRE_ASSERT_SIZE(wire_vma, 96);
+WIRE_ASSERT_SIZE(wire_vma, 104);
 WIRE_ASSERT_SIZE(wire_args, 72);
 WIRE_ASSERT_SIZE(wire_frame, 64);
 

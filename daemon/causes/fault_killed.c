@@ -158,7 +158,8 @@ static void tell_nodes(const struct incident *in, const struct identity *id, str
 	if (e->have & WIRE_HAVE_POLICY && e->policy)
 		finding_evidence(ret, "memory policy of the thread: mode %u, %s", e->policy - 1, node_list(nodes, e->policy_nodes));
 	if (failing_vma(in, id) && failing_vma(in, id)->policy)
-		finding_evidence(ret, "memory policy of the mapping there: mode %u", failing_vma(in, id)->policy - 1);
+		finding_evidence(ret, "memory policy of the mapping there: mode %u, %s", failing_vma(in, id)->policy - 1,
+				 node_list(nodes, failing_vma(in, id)->policy_nodes));
 	if (FACT_KNOWN(&in->facts, node_free))
 		finding_evidence(ret, "free memory by node, read after the failure: %.200s", in->facts.node_free);
 	else

@@ -41,6 +41,12 @@ static void run_limit(struct play *play)
 	map(play, container, memory, 16 * MIB, IOVA);
 }
 
+static void entries_end(struct play *play)
+{
+	(void)play;
+	bad_write(ENTRY_LIMIT, "65535");
+}
+
 /* Every map takes an entry, however small it is. The limit counts from the opening of the container. */
 static void run_entries(struct play *play)
 {
@@ -54,7 +60,7 @@ static void run_entries(struct play *play)
 	truth_num(play->truth, "entry_limit", entries);
 	for (unsigned int n = 0; n <= entries && !play->truth->outcome.failed; n++)
 		map(play, container, memory, page_bytes(), IOVA + n * page_bytes());
-	bad_write(ENTRY_LIMIT, "65535");
+	play->end = entries_end;
 }
 
 static const struct bad bads[] = {

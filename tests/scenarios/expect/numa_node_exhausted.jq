@@ -9,6 +9,7 @@ $truth[0] as $t
 	cause("numa_node_exhausted"),
 	check("confidence"; .verdict.confidence | IN("proven", "likely")),
 	stage(["pin"]),
-	check("says_node"; says_like("node \($t.numa_node)")),
+	check("says_node"; says_like("memory policy.*node.* \($t.numa_node)\\b")),
+	check("bound"; .mapping.memory_policy == "bind" and (.mapping.policy_nodes | hex) == 2),
 	no_pages
 ])

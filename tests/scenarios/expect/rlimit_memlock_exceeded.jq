@@ -8,7 +8,7 @@ $truth[0] as $t
 	cause("rlimit_memlock_exceeded"),
 	proven,
 	check("detail"; .verdict.detail == (if $t.length > $t.memlock_soft then "one_request_over_limit" else "sum_over_limit" end)),
-	stage(["limits"]),
+	stage(if $t.entry == "vfio" then ["vfio"] else ["limits"] end),
 	check("uid"; .process.uid == $t.uid),
 	check("requested"; .memlock.requested_bytes == covers_pages($t) * 4096),
 	check("limit"; .memlock.limit_soft == $t.memlock_soft),
