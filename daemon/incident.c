@@ -179,6 +179,11 @@ static bool driver_watched(const struct incident *in, const struct identity *id)
 	return false;
 }
 
+bool incident_driver_unseen(const struct incident *in, const struct identity *id)
+{
+	return in->end.api == WIRE_API_REG_MR && in->end.driver[0] && !driver_watched(in, id);
+}
+
 bool incident_entered_driver(const struct incident *in)
 {
 	uint32_t i;
@@ -244,6 +249,9 @@ static enum stage stage_of_umem(const struct incident *in, const struct identity
 static enum stage stage_of_pin(const struct incident *in)
 {
 	if (incident_chain(in, WIRE_FN_MIGRATE) || incident_chain(in, WIRE_FN_MIGRATE_TARGET) || in->end.folios_seen)
+		return STAGE_placement;
+	/* The entry in the chain is written where the folios are put back, which may not be hooked. */
+	if (in->end.have & WIRE_HAVE_MIGRATE && in->end.migrate_failed)
 		return STAGE_placement;
 	return STAGE_pin;
 }

@@ -67,6 +67,8 @@ bool incident_umem_excluded(const struct incident *in, const struct identity *id
 int incident_decisive_errno(const struct incident *in);
 /* Of one still in flight: is this the kernel function its thread waits in, whatever the compiler added to its name? */
 bool incident_waits_in(const struct incident *in, const char *function);
+/* A registration with a driver whose own function is not hooked: whether it failed is not known. */
+bool incident_driver_unseen(const struct incident *in, const struct identity *id);
 /* Has any of this registration's functions failed but those of the layers above its driver? */
 bool incident_entered_driver(const struct incident *in);
 

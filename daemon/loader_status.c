@@ -149,6 +149,23 @@ static const char *function_name(const struct slot_row *row, const struct varian
 	return row->fn == WIRE_FN_MIGRATE ? "migrate_pages" : v->target;
 }
 
+/*
+ * A hook that fires only between the ends of a long-term pin sees nothing without them, nor do the folios
+ * that stay without the result of the migration: its silence must not be taken for "did not fail".
+ */
+static void forget_blind(const struct loader *l, struct identity *id)
+{
+	static const enum wire_fn inside[] = {
+		WIRE_FN_GUP_LONGTERM, WIRE_FN_MIGRATE, WIRE_FN_MIGRATE_TARGET, WIRE_FN_HUGETLB_ALLOC,
+	};
+	bool pin = l->slots[SLOT_ID_gup_longterm_enter].link && l->slots[SLOT_ID_gup_longterm_exit].link;
+
+	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++)
+		id->fn_watched[inside[i]] &= pin;
+	id->putback_watched &= pin && l->slots[SLOT_ID_migrate_result].link;
+	id->target_watched &= pin;
+}
+
 void loader_identity(const struct loader *l, struct identity *id)
 {
 	kfacts_names(l->kf, id);
@@ -166,6 +183,7 @@ void loader_identity(const struct loader *l, struct identity *id)
 	}
 	id->putback_watched = l->slots[SLOT_ID_putback].link != NULL;
 	id->target_watched = l->slots[SLOT_ID_migrate_target].link != NULL;
+	forget_blind(l, id);
 }
 
 const struct wire_cfg *loader_cfg(const struct loader *l)

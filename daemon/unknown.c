@@ -122,11 +122,29 @@ static void tell_unwatched(const struct incident *in, const struct identity *id,
 		finding_missing(f, "pages", "folios that will not move are not watched on this kernel");
 }
 
+/* What a hook at the begin of a function would have read, when only its end was seen. */
+static void tell_unread(const struct incident *in, const struct identity *id, struct finding *f)
+{
+	const struct wire_reg_end *e = &in->end;
+
+	if (incident_driver_unseen(in, id))
+		finding_missing(f, "chain", "the driver's own function is not hooked: %s", e->driver);
+	if (incident_chain(in, WIRE_FN_UMEM) && !(e->have & WIRE_HAVE_UMEM))
+		finding_missing(f, "memlock.pinned_bytes", "the begin of %s was not seen: its range, and the pages pinned before it",
+				name_fn(id, WIRE_FN_UMEM));
+	if (incident_chain(in, WIRE_FN_URING_ACCOUNT) && !(e->have & WIRE_HAVE_ACCOUNT))
+		finding_missing(f, "memlock.user_locked_before_bytes", "the begin of %s was not seen: the pages asked for, and those of the user before",
+				name_fn(id, WIRE_FN_URING_ACCOUNT));
+	if (e->have & WIRE_HAVE_SIGNAL && e->oom_victim && !(e->have & WIRE_HAVE_OOM))
+		finding_missing(f, "choice of the OOM killer", "the process is its victim; for which limit was not seen");
+}
+
 static void tell_missing(const struct incident *in, const struct identity *id, struct finding *f)
 {
 	const struct wire_reg_end *e = &in->end;
 
 	tell_unwatched(in, id, f);
+	tell_unread(in, id, f);
 	if (e->nchain == 0 && !in->stuck && e->result != 0)
 		finding_missing(f, "chain", "no hooked function was seen failing");
 	if (e->nchain == WIRE_CHAIN_MAX)

@@ -168,6 +168,9 @@ static void no_target_enomem(const struct incident *in, const struct identity *i
 	}
 	if (!stay_no_target(in) || incident_errno(in, WIRE_FN_GUP_LONGTERM) != ENOMEM)
 		return;
+	/* Not one was seen, and they may be huge: then both causes fit alike. */
+	if (!s.known && may_hide_huge(in, &s))
+		return;
 	if (s.any)
 		page_name(page, s.any);
 	ret->detail = DETAIL_no_target_page;

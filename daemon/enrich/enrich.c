@@ -29,14 +29,15 @@ const struct enrich_source enrich_sources[] = {
 	  BIT(hugetlb_cgroup_max_events), .process = enrich_cgroup_hugetlb },
 	{ "zoneinfo", BIT(free_outside_bytes), .node = enrich_zoneinfo },
 	{ "nodes", BIT(node_free), .node = enrich_node_free },
-	/* Locks of a driver, of the process that is stuck, its files, and what NVML waits for. */
+	/* Locks of a driver and of the process, its files, and what NVML waits for. */
 	{ "rdma", BIT(mr_process_pages) | BIT(mr_process_count) | BIT(mr_device_count), .process = enrich_rdma,
-	  .waits = true },
-	{ "job", BIT(job_scheduler) | BIT(job_id) | BIT(job_rank) | BIT(communicator), .process = enrich_job,
 	  .waits = true },
 	{ "io_uring", BIT(io_uring_pages), .process = enrich_io_uring, .waits = true },
 	/* Behind the two that list what is charged: the process may have let go of it meanwhile. */
 	{ "pins", BIT(vm_pin_later_bytes), .process = enrich_pins_later, .waits = true },
+	/* The mmap lock of the process: what waits for it costs nothing of the above. */
+	{ "job", BIT(job_scheduler) | BIT(job_id) | BIT(job_rank) | BIT(communicator), .process = enrich_job,
+	  .waits = true },
 	{ "maps", BIT(map_count) | BIT(libraries), .process = enrich_maps, .waits = true },
 	{ "bar1", BIT(bar1_total_bytes) | BIT(bar1_used_bytes) | BIT(bar1_free_bytes), .node = enrich_bar1,
 	  .waits = true },

@@ -164,6 +164,12 @@ static int run_waiting(const struct enrich *e, const struct facts_request *req, 
 	return err;
 }
 
+/* Of the node only NVML is waited for, and whoever did not ask for it misses nothing of it. */
+static bool is_asked(const struct enrich_source *s, const struct enrich *e)
+{
+	return s->process || e->nvml;
+}
+
 void enrich_read_waiting(const struct enrich *e, const struct facts_request *req, int proc_fd,
 			 struct facts *f)
 {
@@ -176,7 +182,7 @@ void enrich_read_waiting(const struct enrich *e, const struct facts_request *req
 	for (; next < enrich_nsources; next++) {
 		if (!enrich_sources[next].waits)
 			continue;
-		if (direct)
+		if (direct || !is_asked(&enrich_sources[next], e))
 			enrich_run(&enrich_sources[next], e, req, proc_fd, f);
 		else if (err)
 			enrich_fail(f, enrich_sources[next].facts, err);

@@ -6,6 +6,8 @@
 #include <json-c/json_util.h>
 #include <string.h>
 
+#include "names.h"
+
 struct proof {
 	const char *id;
 	void (*build)(struct incident *ret);
@@ -221,6 +223,181 @@ static void no_two_are_ever_proven(void **state)
 	}
 }
 
+/* --- one hook less ----------------------------------------------------------------- */
+
+static void unchain(struct incident *in, struct identity *id, enum wire_fn fn)
+{
+	struct wire_reg_end *e = &in->end;
+	uint32_t i, n = 0;
+
+	for (i = 0; i < e->nchain; i++)
+		if (e->chain[i].fn != fn)
+			e->chain[n++] = e->chain[i];
+	e->nchain = (uint16_t)n;
+	id->fn_watched[fn] = false;
+}
+
+/* The slot putback: folios that stay, and the entry of the migration, which it writes. */
+static void without_putback(struct incident *in, struct identity *id)
+{
+	bool watched = id->fn_watched[WIRE_FN_MIGRATE];
+
+	unchain(in, id, WIRE_FN_MIGRATE);
+	id->fn_watched[WIRE_FN_MIGRATE] = watched;
+	watched = id->fn_watched[WIRE_FN_MIGRATE_TARGET];
+	unchain(in, id, WIRE_FN_MIGRATE_TARGET);
+	id->fn_watched[WIRE_FN_MIGRATE_TARGET] = watched;
+	in->nfolios = in->end.folios_seen = in->end.folios_sent = 0;
+	id->putback_watched = false;
+}
+
+/* The slot migrate_result; what putback has to tell follows it. */
+static void without_migrate(struct incident *in, struct identity *id)
+{
+	struct wire_reg_end *e = &in->end;
+
+	without_putback(in, id);
+	unchain(in, id, WIRE_FN_MIGRATE);
+	e->have &= ~(uint32_t)WIRE_HAVE_MIGRATE;
+	e->passes = 0;
+	e->migrate_moved = e->migrate_failed = 0;
+	if (e->stage == WIRE_STAGE_PLACEMENT)
+		e->stage = WIRE_STAGE_PIN;
+}
+
+static void without_target(struct incident *in, struct identity *id)
+{
+	unchain(in, id, WIRE_FN_MIGRATE_TARGET);
+	in->end.no_target = 0;
+	id->target_watched = false;
+}
+
+/* Neither end of the pin: all that is seen only inside of one goes with it. */
+static void without_pin(struct incident *in, struct identity *id)
+{
+	struct wire_reg_end *e = &in->end;
+
+	without_migrate(in, id);
+	without_target(in, id);
+	unchain(in, id, WIRE_FN_HUGETLB_ALLOC);
+	unchain(in, id, WIRE_FN_GUP_LONGTERM);
+	e->have &= ~(uint32_t)(WIRE_HAVE_GUP | WIRE_HAVE_GUP_RESULT | WIRE_HAVE_FAULT_VMA);
+	e->fault_vma_state = WIRE_FAULT_VMA_UNKNOWN;
+	e->gup_calls = e->collects = 0;
+	e->gup_flags = 0;
+	e->gup_start = e->gup_pages = 0;
+	e->gup_result = 0;
+	if (e->stage == WIRE_STAGE_PIN)
+		e->stage = e->have & WIRE_HAVE_UMEM ? WIRE_STAGE_UMEM : WIRE_STAGE_UVERBS;
+}
+
+static void without_umem_enter(struct incident *in, struct identity *id)
+{
+	struct wire_reg_end *e = &in->end;
+
+	(void)id;
+	/* The others have arguments of their own. */
+	if (!(e->have & WIRE_HAVE_UMEM) || e->api > WIRE_API_DEVX_UMEM)
+		return;
+	e->have &= ~(uint32_t)(WIRE_HAVE_UMEM | WIRE_HAVE_PINNED_VM | WIRE_HAVE_VMAS | WIRE_HAVE_VMAS_ALL);
+	e->nvmas = 0;
+	e->pinned_before_pages = 0;
+	if (e->stage == WIRE_STAGE_UMEM)
+		e->stage = WIRE_STAGE_UVERBS;
+}
+
+static void without_umem(struct incident *in, struct identity *id)
+{
+	without_umem_enter(in, id);
+	unchain(in, id, WIRE_FN_UMEM);
+	if (in->end.stage == WIRE_STAGE_PINNED)
+		in->end.stage = in->end.gup_calls ? WIRE_STAGE_PIN : WIRE_STAGE_UVERBS;
+}
+
+static void without_account_enter(struct incident *in, struct identity *id)
+{
+	(void)id;
+	if (in->end.api == WIRE_API_IO_URING)
+		in->end.have &= ~(uint32_t)WIRE_HAVE_ACCOUNT;
+}
+
+static void without_oom_kill(struct incident *in, struct identity *id)
+{
+	(void)id;
+	in->end.have &= ~(uint32_t)WIRE_HAVE_OOM;
+}
+
+/* The end of `fn`, and its begin, which needs it. */
+static void without_fn(struct incident *in, struct identity *id, enum wire_fn fn)
+{
+	switch (fn) {
+	case WIRE_FN_GUP_LONGTERM: without_pin(in, id); return;
+	case WIRE_FN_MIGRATE: without_migrate(in, id); return;
+	case WIRE_FN_MIGRATE_TARGET: without_target(in, id); return;
+	case WIRE_FN_UMEM: without_umem(in, id); return;
+	case WIRE_FN_URING_ACCOUNT: without_account_enter(in, id); break;
+	case WIRE_FN_RDMACG: in->end.cgroup_resource = 0; break;
+	case WIRE_FN_FW_COMMAND: in->end.have &= ~(uint32_t)WIRE_HAVE_FW; break;
+	case WIRE_FN_DMABUF_GET: in->end.have &= ~(uint32_t)WIRE_HAVE_DMABUF; break;
+	case WIRE_FN_UMEM_DMABUF: in->end.have &= ~(uint32_t)(WIRE_HAVE_ARGS | WIRE_HAVE_DMABUF); break;
+	default: break;
+	}
+	unchain(in, id, fn);
+}
+
+static void (*const without[])(struct incident *in, struct identity *id) = {
+	without_putback, without_umem_enter, without_account_enter, without_oom_kill,
+};
+
+/* Says what is missing, in whatever words. */
+static bool tells_doubt(const struct diagnosis *d)
+{
+	return d->verdict.nmissing || evidence_says(&d->verdict, "not proven");
+}
+
+/* Less was seen: the verdict is the same, or none. `row` is what was proven with everything. */
+static void expect_no_other(const struct incident *in, const struct identity *id, size_t row, const char *gone)
+{
+	struct diagnosis d;
+
+	diagnose(in, id, &d);
+	if (d.cause && d.cause != &causes[row])
+		fail_msg("%s without %s: the verdict is %s, %s: %s", proofs[row].id, gone, verdict_cause(&d),
+			 confidence_words[d.confidence].word, d.verdict.summary);
+	if (d.confidence != CONFIDENCE_proven && !tells_doubt(&d))
+		fail_msg("%s without %s: %s, and nothing is missing", proofs[row].id, gone, confidence_words[d.confidence].word);
+}
+
+static void one_hook_less_makes_no_other_cause(void **state)
+{
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < ncauses; i++) {
+		struct identity id;
+		struct incident in;
+		uint32_t fn;
+
+		if (!proofs[i].build || !provable(proofs[i].id))
+			continue;
+		for (fn = WIRE_FN_NONE + 1; fn < WIRE_FN_MAX; fn++) {
+			id = test_identity();
+			proofs[i].build(&in);
+			/* Without its entry point there is no incident. */
+			if (fn == name_api_entry(in.end.api))
+				continue;
+			without_fn(&in, &id, fn);
+			expect_no_other(&in, &id, i, name_fn(&id, fn));
+		}
+		for (k = 0; k < sizeof(without) / sizeof(without[0]); k++) {
+			id = test_identity();
+			proofs[i].build(&in);
+			without[k](&in, &id);
+			expect_no_other(&in, &id, i, (const char *const[]){ "putback", "umem_enter", "user_account_enter", "oom_kill" }[k]);
+		}
+	}
+}
+
 /* No line of a finding is cut off: what is cut off is what makes it true. */
 static void no_line_is_cut(void **state)
 {
@@ -383,6 +560,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_proven_is_likely),
 		cmocka_unit_test(the_others_are_ruled_out),
 		cmocka_unit_test(no_two_are_ever_proven),
+		cmocka_unit_test(one_hook_less_makes_no_other_cause),
 		cmocka_unit_test(no_line_is_cut),
 		cmocka_unit_test(rows_are_complete),
 		cmocka_unit_test(two_proven_become_likely_in_any_order),

@@ -62,6 +62,15 @@ static void a_source_that_waits(void **state)
 	KNOWN(mem_total_bytes);
 	KNOWN(limit_chain);
 	KNOWN(exe);
+	/* What a memlock verdict rests on needs no such lock. */
+	KNOWN(io_uring_pages);
+	KNOWN(vm_pin_later_bytes);
+	no_child();
+	/* What nobody asked for was not late. */
+	enrich.nvml = NULL;
+	run();
+	UNKNOWN(libraries, -ETIMEDOUT);
+	UNKNOWN(bar1_total_bytes, FACT_NOT_ASKED);
 	no_child();
 }
 

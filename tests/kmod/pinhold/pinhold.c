@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A test's hand inside the kernel: takes pins of the caller's pages as a driver would, and says
- * where a page lies by asking the kernel's own functions. See pinhold.h for the interface.
+ * where a page lies by asking the kernel's own functions. Keeps another process's mmap lock on request.
+ * See pinhold.h for the interface.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -10,10 +11,14 @@
 #include <linux/kprobes.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
+#include <linux/mmap_lock.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/pageblock-flags.h>
+#include <linux/pid.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
@@ -334,6 +339,55 @@ static long hold_state(void __user *arg)
 	return copy_to_user(arg, &state, sizeof(state)) ? -EFAULT : 0;
 }
 
+/* The memory of a process, to be given back with mmput(); NULL: it has none, or is not there. */
+static struct mm_struct *memory_of(u32 number)
+{
+	struct pid *pid = find_get_pid(number);
+	struct task_struct *task = get_pid_task(pid, PIDTYPE_PID);
+	struct mm_struct *mm = NULL;
+
+	put_pid(pid);
+	if (task) {
+		mm = get_task_mm(task);
+		put_task_struct(task);
+	}
+	return mm;
+}
+
+static long wait_for_signal(u32 ms)
+{
+	long left = msecs_to_jiffies(ms);
+
+	while (left && !signal_pending(current))
+		left = schedule_timeout_interruptible(left);
+	return left ? -EINTR : 0;
+}
+
+static long keep_mmap_lock(struct pinhold_lock __user *arg)
+{
+	struct pinhold_lock lock;
+	struct mm_struct *mm;
+	long r;
+
+	if (copy_from_user(&lock, arg, sizeof(lock)))
+		return -EFAULT;
+	if (!lock.ms || lock.ms > PINHOLD_MAX_LOCK_MS)
+		return -EINVAL;
+	mm = memory_of(lock.pid);
+	if (!mm)
+		return -ESRCH;
+	/* A fault on the caller's own memory, here or later, would wait for the caller itself. */
+	r = mm == current->mm ? -EINVAL : mmap_write_lock_killable(mm);
+	if (!r) {
+		r = put_user(1, &arg->held);
+		if (!r)
+			r = wait_for_signal(lock.ms);
+		mmap_write_unlock(mm);
+	}
+	mmput(mm);
+	return r;
+}
+
 static long pinhold_ioctl(struct file *file, unsigned int command, unsigned long arg)
 {
 	void __user *user = (void __user *)arg;
@@ -347,6 +401,8 @@ static long pinhold_ioctl(struct file *file, unsigned int command, unsigned long
 		return unpin(user);
 	case PINHOLD_STATE:
 		return hold_state(user);
+	case PINHOLD_LOCK:
+		return keep_mmap_lock(user);
 	default:
 		return -ENOTTY;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * /dev/pinhold: what a test asks the kernel to do, and to tell, about the caller's own pages.
+ * /dev/pinhold: what a test asks the kernel to do, and to tell, about the caller's own pages; and the
+ * one lock of another process that whoever looks at it may have to wait for.
  *
  * A hold is a set of page references that stays until it is given back:
  * by PINHOLD_UNPIN, or when the file descriptor that took it is closed; with PINHOLD_KEEP the
@@ -18,6 +19,7 @@
 
 #define PINHOLD_MAX_HOLDS 256		/* ENOSPC beyond */
 #define PINHOLD_MAX_PAGES 262144	/* per hold; E2BIG beyond */
+#define PINHOLD_MAX_LOCK_MS 60000	/* half of what the kernel calls a hung task; EINVAL beyond */
 
 /* flags of struct pinhold_pin */
 #define PINHOLD_WRITE	 (1u << 0)	/* FOLL_WRITE; the pages are dirtied when given back */
@@ -73,13 +75,27 @@ struct pinhold_state {
 	__u64 pages;
 };
 
+/*
+ * Keeps the mmap lock of another process's memory, for writing, as long as this call lasts: until `ms` are
+ * over, or a signal comes (EINTR). The lock goes with its caller, since a descriptor is not closed under a call.
+ * `held` is written once the lock is held: a thread or process that shares it can see that.
+ */
+struct pinhold_lock {
+	__u32 pid;	/* in, as the caller's pid namespace numbers it; ESRCH: it has no memory */
+	__u32 ms;	/* in, 1 to PINHOLD_MAX_LOCK_MS */
+	__u32 held;	/* out */
+	__u32 pad;
+};
+
 #define PINHOLD_RESOLVE _IOWR('P', 1, struct pinhold_resolve)
 #define PINHOLD_PIN	_IOWR('P', 2, struct pinhold_pin)
 #define PINHOLD_UNPIN	_IOW('P', 3, struct pinhold_state)
 #define PINHOLD_STATE	_IOWR('P', 4, struct pinhold_state)
+#define PINHOLD_LOCK	_IOWR('P', 5, struct pinhold_lock)
 
 _Static_assert(sizeof(struct pinhold_resolve) == 80, "struct pinhold_resolve has a hole");
 _Static_assert(sizeof(struct pinhold_pin) == 24, "struct pinhold_pin has a hole");
 _Static_assert(sizeof(struct pinhold_state) == 16, "struct pinhold_state has a hole");
+_Static_assert(sizeof(struct pinhold_lock) == 16, "struct pinhold_lock has a hole");
 
 #endif

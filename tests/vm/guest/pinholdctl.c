@@ -7,12 +7,15 @@
  *                                  lies there, then takes it through both ends of a long-term pin
  *   pinholdctl keep LEN            pins LEN bytes that outlive this process, prints the id
  *   pinholdctl state ID | unpin ID
+ *   pinholdctl lock PID MS         keeps the mmap lock of the process, says "held" when it has it, and lets go
+ *                                  after MS milliseconds, or when a line or the end comes on stdin
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +23,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../kmod/pinhold/pinhold.h"
@@ -264,6 +270,80 @@ static void test_errors(void)
 		unpin(first + i);
 }
 
+/* A process of its own is inside the call, so that this one can see it hold the lock, and end it. */
+struct locker {
+	struct pinhold_lock lock;
+	int result;	/* of a call that ended by itself: 0 or -errno */
+};
+
+static pid_t locker_start(struct locker *locker)
+{
+	pid_t parent = getpid(), child = fork();
+
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	locker->result = ioctl(device, PINHOLD_LOCK, &locker->lock) ? -errno : 0;
+	_exit(0);
+}
+
+/* Waits until the lock is held. False: the call ended before that, or took longer than the lock may be held. */
+static bool locker_holds(const volatile struct locker *locker, pid_t child)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < PINHOLD_MAX_LOCK_MS && !locker->lock.held; i++) {
+		if (waitpid(child, NULL, WNOHANG))
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return locker->lock.held;
+}
+
+static struct locker *locker_new(pid_t pid, uint32_t ms)
+{
+	struct locker *locker = mmap(NULL, sizeof(*locker), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (locker == MAP_FAILED) {
+		fprintf(stderr, "pinholdctl: cannot share memory: %s\n", strerror(errno));
+		exit(2);
+	}
+	*locker = (struct locker){ .lock = { .pid = (uint32_t)pid, .ms = ms } };
+	return locker;
+}
+
+static int try_lock(pid_t pid, uint32_t ms)
+{
+	struct pinhold_lock lock = { .pid = (uint32_t)pid, .ms = ms };
+
+	return ioctl(device, PINHOLD_LOCK, &lock) ? -errno : lock.held ? 0 : -EPROTO;
+}
+
+static void test_lock(void)
+{
+	pid_t other = fork(), child;
+	struct locker *locker;
+
+	if (!other) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	expect("pinhold_lock_for_a_while", try_lock(other, 1), 0);
+	expect("pinhold_lock_own", try_lock(getpid(), 1), EINVAL);
+	expect("pinhold_lock_no_time", try_lock(other, 0), EINVAL);
+	expect("pinhold_lock_too_long", try_lock(other, PINHOLD_MAX_LOCK_MS + 1), EINVAL);
+	locker = locker_new(other, PINHOLD_MAX_LOCK_MS);
+	child = locker_start(locker);
+	verdict(locker_holds(locker, child) && !kill(child, SIGKILL) && waitpid(child, NULL, 0) == child &&
+		!try_lock(other, 1), "pinhold_lock_goes_with_its_caller", "result %d", locker->result);
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	expect("pinhold_lock_nobody", try_lock(other, 1), ESRCH);
+}
+
 static bool in_area(const struct pinhold_resolve *res, bool cma)
 {
 	return cma ? res->is_cma : res->is_movable_zone;
@@ -327,6 +407,7 @@ static int command_selftest(void)
 	test_large();
 	test_close_releases();
 	test_errors();
+	test_lock();
 	return failed;
 }
 
@@ -358,6 +439,24 @@ static int command_id(const char *command, const char *id)
 	return 0;
 }
 
+static int command_lock(const char *pid, const char *ms)
+{
+	struct locker *locker = locker_new((pid_t)strtol(pid, NULL, 10), (uint32_t)strtoul(ms, NULL, 10));
+	pid_t child = locker_start(locker);
+	char line[16];
+
+	if (!locker_holds(locker, child)) {
+		fprintf(stderr, "pinholdctl: lock %s: %s\n", pid, strerror(-locker->result));
+		return 1;
+	}
+	puts("held");
+	fflush(stdout);
+	if (fgets(line, sizeof(line), stdin))
+		line[0] = '\0';
+	kill(child, SIGKILL);
+	return waitpid(child, NULL, 0) == child ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
 	const char *command = argc > 1 ? argv[1] : "";
@@ -377,6 +476,8 @@ int main(int argc, char **argv)
 		return command_keep(argv[2]);
 	if (argc == 3 && (!strcmp(command, "state") || !strcmp(command, "unpin")))
 		return command_id(command, argv[2]);
-	fprintf(stderr, "usage: pinholdctl selftest | area movable|cma MAX_MIB | keep LEN | state ID | unpin ID\n");
+	if (argc == 4 && !strcmp(command, "lock"))
+		return command_lock(argv[2], argv[3]);
+	fprintf(stderr, "usage: pinholdctl selftest | area movable|cma MAX_MIB | keep LEN | state ID | unpin ID | lock PID MS\n");
 	return 2;
 }
