@@ -100,6 +100,7 @@ static bool could_tell(const struct incident *in, uint32_t fn)
 	case WIRE_FN_RDMACG:
 		return api <= WIRE_API_DEVX_UMEM;
 	case WIRE_FN_URING_BUFFER:
+	case WIRE_FN_URING_ACCOUNT:
 		return api == WIRE_API_IO_URING;
 	default:
 		return fn == name_api_entry(api);
