@@ -95,10 +95,22 @@ static bool could_tell(const struct incident *in, uint32_t fn)
 	case WIRE_FN_MIGRATE:
 	case WIRE_FN_MIGRATE_TARGET:
 	case WIRE_FN_HUGETLB_ALLOC:
+	case WIRE_FN_USERFAULT:
 		return api != WIRE_API_FORK_MADVISE;
 	case WIRE_FN_UMEM:
+	case WIRE_FN_UMEM_ODP:
 	case WIRE_FN_RDMACG:
+	case WIRE_FN_DMA_MAP:
 		return api <= WIRE_API_DEVX_UMEM;
+	case WIRE_FN_UMEM_DMABUF:
+	case WIRE_FN_DMABUF_GET:
+	case WIRE_FN_DMABUF_ATTACH:
+	case WIRE_FN_DMABUF_PIN:
+	case WIRE_FN_DMABUF_MAP:
+		return api == WIRE_API_REG_DMABUF_MR;
+	case WIRE_FN_MKEY:
+	case WIRE_FN_FW_COMMAND:
+		return strcmp(in->end.driver, "mlx5_ib") == 0;
 	case WIRE_FN_URING_BUFFER:
 	case WIRE_FN_URING_ACCOUNT:
 		return api == WIRE_API_IO_URING;

@@ -277,10 +277,10 @@ void cause_swiotlb_full(const struct incident *in, const struct identity *id, st
 
 /* --- kernel memory ----------------------------------------------------------------------- */
 
-/* The umem function's own ENOMEM, within the limit and with no pin failing. */
+/* The umem function's own ENOMEM, within the limit and with neither a pin nor a DMA mapping failing. */
 static bool umem_ran_short(const struct incident *in, const struct identity *id, const struct memlock_sum *s)
 {
-	return umem_failed_after_pin(in, id, ENOMEM) && s->known && !s->over_before && !s->over_after;
+	return umem_failed_after_pin(in, id, ENOMEM) && id->fn_watched[WIRE_FN_DMA_MAP] && s->known && !s->over_before && !s->over_after;
 }
 
 void cause_kernel_metadata_alloc_failed(const struct incident *in, const struct identity *id, struct finding *ret)
@@ -294,8 +294,7 @@ void cause_kernel_metadata_alloc_failed(const struct incident *in, const struct 
 	finding_summary(ret, "the kernel had no memory for the list of the %" PRIu64 " pages of this registration", incident_pages(in, id));
 	finding_evidence(ret, "%s = -ENOMEM, no pin failed, and %" PRIu64 " + %" PRIu64 " pages are within the memlock limit", name_fn(id, WIRE_FN_UMEM),
 			 s.asked_pages, s.before_pages);
-	finding_missing(ret, "allocation that failed", "what the umem function could not get was not seen%s",
-			id->fn_watched[WIRE_FN_DMA_MAP] ? "" : "; a DMA mapping that fails can give ENOMEM as well");
+	finding_missing(ret, "allocation that failed", "what the umem function could not get was not seen");
 	if (FACT_KNOWN(&in->facts, mem_available_bytes))
 		finding_evidence(ret, "MemAvailable, read after the failure: %s", text_bytes(bytes, in->facts.mem_available_bytes));
 	ret->kind = FINDING_LIKELY;

@@ -327,6 +327,13 @@ static void without_oom_kill(struct incident *in, struct identity *id)
 	in->end.have &= ~(uint32_t)WIRE_HAVE_OOM;
 }
 
+/* Arguments of other entry points come from their own hooks. */
+static void without_dmabuf(struct incident *in)
+{
+	if (in->end.api == WIRE_API_REG_DMABUF_MR)
+		in->end.have &= ~(uint32_t)(WIRE_HAVE_ARGS | WIRE_HAVE_DMABUF);
+}
+
 /* The end of `fn`, and its begin, which needs it. */
 static void without_fn(struct incident *in, struct identity *id, enum wire_fn fn)
 {
@@ -339,7 +346,7 @@ static void without_fn(struct incident *in, struct identity *id, enum wire_fn fn
 	case WIRE_FN_RDMACG: in->end.cgroup_resource = 0; break;
 	case WIRE_FN_FW_COMMAND: in->end.have &= ~(uint32_t)WIRE_HAVE_FW; break;
 	case WIRE_FN_DMABUF_GET: in->end.have &= ~(uint32_t)WIRE_HAVE_DMABUF; break;
-	case WIRE_FN_UMEM_DMABUF: in->end.have &= ~(uint32_t)(WIRE_HAVE_ARGS | WIRE_HAVE_DMABUF); break;
+	case WIRE_FN_UMEM_DMABUF: without_dmabuf(in); break;
 	default: break;
 	}
 	unchain(in, id, fn);

@@ -239,7 +239,8 @@ static void processes_hold_nothing_of_the_daemon(void **state)
 	(void)state;
 	ask(1, "fine");
 	WAIT_FOR(answers == 1);
-	assert_int_equal(count_fds(helper_worker_pid(helper)), 4);
+	/* On a busy machine the worker may have been late, and its successor has yet to close what it inherited. */
+	WAIT_FOR(helper_worker_pid(helper) > 0 && count_fds(helper_worker_pid(helper)) == 4);
 	assert_int_equal(count_fds(parent_of(helper_worker_pid(helper))), 4);
 }
 
