@@ -42,21 +42,26 @@ ended_of() { jq -r .ended "$1" 2>/dev/null || echo nothing; }
 # once FILE WORD: true the first time.
 once() { ! grep -qxF "$2" "$1" 2>/dev/null && echo "$2" >>"$1"; }
 
-# What other subsystems register in passing is not counted here.
-verbs_ended() { pinwhy_metric pinwhy_registrations_total "result=\"$1\"" 'api="reg_mr"'; }
-
-# look: what follows asks the metrics of this moment, until look_away.
+# look: the metrics of this moment, in /tmp/looked, and from them how many registrations by ibv_reg_mr have ended
+# well and badly so far; what other subsystems register in passing is not counted.
 look() {
-	scraped=
-	pinwhy_scrape >/tmp/scraped
-	scraped=/tmp/scraped
+	pinwhy_scrape >/tmp/looked
+	ok_now=$(sed -n 's/^pinwhy_registrations_total{api="reg_mr",result="ok"} //p' /tmp/looked)
+	failed_now=$(sed -n 's/^pinwhy_registrations_total{api="reg_mr",result="failed"} //p' /tmp/looked)
 }
-# shellcheck disable=SC2034  # pinwhy.sh reads it
-look_away() { scraped=; }
 
-judge_counts() { [ "$(verbs_ended ok)" -eq $((ok_before + $2)) ] && [ "$(verbs_ended failed)" -eq $((failed_before + $3)) ]; }
+judge_counts() { [ "$ok_now" -eq $((ok_before + $1)) ] && [ "$failed_now" -eq $((failed_before + $2)) ]; }
 
-judge_silence() { pinwhy_ready && [ "$(reports_count)" -eq "$reports_before" ] && all_slots_attached; }
+# Whether slots are attached or have fired already makes no difference.
+slots_looked() { sed -n 's/^\(pinwhy_slot_state{.*\)"active"} 1$/\1"attached"} 1/; /^pinwhy_slot_state{.* 1$/p' /tmp/looked; }
+
+# As they were when all of them were seen to be attached.
+slots_unchanged() {
+	[ -f /tmp/slots.first ] || { all_slots_attached && slots_looked >/tmp/slots.first; }
+	slots_looked | cmp - /tmp/slots.first
+}
+
+judge_silence() { pinwhy_ready && [ "$(reports_count)" -eq "$reports_before" ] && slots_unchanged; }
 
 judge_report() {
 	wait_until 30 reports_reach $((reports_before + 1)) || return 1
@@ -80,8 +85,7 @@ judge() {
 		expect "report_$1" "$2.jq" "$CASES/$1.json" "$CASES/$1.report.json"
 	fi
 	# shellcheck disable=SC2086  # two numbers
-	[ -z "$judge_told" ] || check "counted_$1" judge_counts "$1" $judge_told
-	look_away
+	[ -z "$judge_told" ] || check "counted_$1" judge_counts $judge_told
 }
 
 # play NAME CAUSE OPTIONS...: one run of badreg; with pinwhy also what it says.
@@ -91,10 +95,9 @@ play() {
 	shift 2
 	if [ "$with_pinwhy" = yes ]; then
 		look
-		ok_before=$(verbs_ended ok)
-		failed_before=$(verbs_ended failed)
+		ok_before=$ok_now
+		failed_before=$failed_now
 		reports_before=$(reports_count)
-		look_away
 	fi
 	play_begin "$CASES/$name" "$BIN/badreg" "$@"
 	[ "$watched" != yes ] || judge "$name" "$cause"

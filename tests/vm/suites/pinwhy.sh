@@ -80,9 +80,7 @@ pinwhy_stop() {
 	wait "$pinwhy_pid"
 }
 
-# The metrics of now, or those in the file $scraped: several questions about one moment take one answer.
-scraped=
-pinwhy_scrape() { if [ -n "$scraped" ]; then cat "$scraped"; else wget -q -O - "http://$PINWHY_ADDRESS/metrics"; fi; }
+pinwhy_scrape() { wget -q -O - "http://$PINWHY_ADDRESS/metrics"; }
 
 # pinwhy_metric NAME [LABEL="VALUE"]...: the sum of all series of the metric that carry the labels.
 # A metric that is not there at all is an error, so that a wrong name never reads as 0.
