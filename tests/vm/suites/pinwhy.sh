@@ -47,9 +47,10 @@ pinwhy_ready_or_dead() { pinwhy_said_ready || ! pinwhy_alive; }
 pinwhy_readyz() { wget -q -O /dev/null "http://$PINWHY_ADDRESS/readyz"; }
 pinwhy_ready() { pinwhy_alive && pinwhy_said_ready && pinwhy_readyz; }
 
-# Is every slot that must not be hooked one way hooked another way?
+# Is every slot that must not be hooked one way hooked another way, if it is to be hooked at all?
 avoided_truly() {
 	for word in $(echo "$pinwhy_avoid" | tr , ' '); do
+		[ "$(slot_state "${word%:*}")" != disabled ] || continue
 		case $word in
 		*:*)
 			pinwhy_scrape | grep "^pinwhy_slot_info{slot=\"${word%:*}\"" | grep -qv "variant=\"${word#*:}\"" ||
