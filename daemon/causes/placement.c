@@ -96,6 +96,9 @@ static bool excluded(const struct incident *in, const struct identity *id, const
 	else if ((pin || incident_pin_short(in, id, NULL)) && id->fn_watched[WIRE_FN_MIGRATE] && id->putback_watched && e->passes == 0 &&
 		 e->folios_seen == 0 && !incident_chain(in, WIRE_FN_MIGRATE) && !stay_no_target(in))
 		finding_because(f, "no migration was tried for this pin (0 migrations)");
+	else if ((pin || incident_pin_short(in, id, NULL)) && id->putback_watched && (e->have & WIRE_HAVE_MIGRATE) && e->migrate_failed == 0 &&
+		 e->folios_seen == 0 && !incident_chain(in, WIRE_FN_MIGRATE) && !stay_no_target(in))
+		finding_because(f, "the last migration for this pin left 0 pages behind (%" PRId64 " moved)", (int64_t)e->migrate_moved);
 	else if (s->known > 0 && s->blocked == 0 && s->known == e->folios_seen && stay_no_target(in))
 		finding_because(f, "0 of %u folios that stayed had a surplus reference; no page to move to was found (%u refused)",
 				s->known, e->no_target);
