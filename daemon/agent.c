@@ -171,16 +171,29 @@ static void stop_kfacts(struct agent *a)
 	kfacts_free(a->kf);
 }
 
+/* [hooks] NAME = never wins over [watch]. */
+static void choose_hooks(const struct config *config, enum hook_mode *ret_modes)
+{
+	memcpy(ret_modes, config->hooks, sizeof(config->hooks));
+	for (uint32_t i = 0; config->watch_stale && i < loader_nslots(); i++)
+		if (loader_slot_watches(i, "stale") && ret_modes[i] == HOOK_AUTO)
+			ret_modes[i] = HOOK_ALWAYS;
+}
+
 static int start_loader(struct agent *a)
 {
+	enum hook_mode modes[CONFIG_HOOKS_MAX];
 	struct loader_opts opts = {
-		.modes = a->config->hooks,
+		.modes = modes,
 		.ring_bytes = (uint32_t)a->config->ring_bytes,
 		.avoid = a->config->avoid,
 		.driver_function = a->config->driver_function,
 	};
 	const char *why = "";
-	int err = loader_open(&a->loader, a->kf, &opts, &why);
+	int err;
+
+	choose_hooks(a->config, modes);
+	err = loader_open(&a->loader, a->kf, &opts, &why);
 
 	if (err)
 		log_error("%s", *why ? why : strerror(-err));

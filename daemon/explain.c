@@ -136,6 +136,17 @@ static void title_failure(struct page *p)
 		title_cause(p);
 }
 
+/* One live region, or a summary of many. */
+static void title_stale(struct page *p)
+{
+	int64_t count = 0;
+
+	if (is_kind(p, KIND_SUMMARY) && jr_int(p->report, "related.count", &count))
+		add(p, "%" PRId64 " live regions of ", count);
+	quote(p, *jr_string(p->report, "registration.api") ? jr_string(p->report, "registration.api") : "registration");
+	title_cause(p);
+}
+
 static void title_duration(struct page *p)
 {
 	int64_t ns = 0;
@@ -156,6 +167,8 @@ static void title(struct page *p)
 	add(p, WRAP_BOLD);
 	if (is_kind(p, KIND_STUCK) || is_kind(p, KIND_COMPLETED)) {
 		title_duration(p);
+	} else if (strcmp(jr_string(p->report, "verdict.cause"), "stale_registration") == 0 && !other_kinds(p)) {
+		title_stale(p);
 	} else if (is_kind(p, KIND_FAILED) || is_kind(p, KIND_SUMMARY)) {
 		title_failure(p);
 	} else {

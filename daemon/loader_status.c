@@ -32,6 +32,11 @@ const char *loader_slot_name(uint32_t i)
 	return slot_rows[i].name;
 }
 
+bool loader_slot_watches(uint32_t i, const char *object)
+{
+	return strcmp(object_rows[slot_rows[i].object].name, object) == 0;
+}
+
 void loader_status(const struct loader *l, uint32_t slot, struct slot_status *ret_status)
 {
 	const struct slot_row *row = &slot_rows[slot];
@@ -222,6 +227,7 @@ static void add_counters(struct loss *sum, const struct wire_counters *c)
 	sum->chain_overflow += c->chain_overflow;
 	sum->pin_flag_disagree += c->pin_flag_disagree;
 	sum->vma_lock_busy += c->vma_lock_busy;
+	sum->stale_unwatched += c->stale_unwatched;
 }
 
 void loader_counters(const struct loader *l, struct loss *ret_loss)
