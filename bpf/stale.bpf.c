@@ -354,7 +354,7 @@ static __always_inline int pages_go(__u64 mm, __u64 start, __u64 end, __u32 advi
 {
 	struct wire_vma vma;
 
-	if (advice == MADV_REMOVE || advice == MADV_GUARD_INSTALL)
+	if (advice == MADV_REMOVE)
 		return 1;
 	if (mm != current_mm() || vma_lookup(start, &vma) || vma.end < end)
 		return -1;
@@ -416,13 +416,19 @@ int stale_madvise_exit__kretprobe(struct pt_regs *ctx)
  */
 static __always_inline int mremap_enter(struct pt_regs *regs)
 {
-	__u64 address, length;
+	__u64 mm = current_mm(), start, end;
+	int go = 1;
 
-	if (!mm_has_regions(current_mm()))
+	if (!mm_has_regions(mm))
 		return 0;
-	address = PT_REGS_PARM1_CORE_SYSCALL(regs);
-	length = PT_REGS_PARM2_CORE_SYSCALL(regs);
-	return call_enter(1, WIRE_DAMAGE_MREMAP, current_mm(), address, page_up(address + length), 0, true);
+	start = PT_REGS_PARM1_CORE_SYSCALL(regs);
+	end = page_up(start + PT_REGS_PARM2_CORE_SYSCALL(regs));
+	/* The mapping stays: what is read from it next is as after MADV_DONTNEED. */
+	if (PT_REGS_PARM4_CORE_SYSCALL(regs) & MREMAP_DONTUNMAP)
+		go = pages_go(mm, start, end, MADV_DONTNEED);
+	if (!go)
+		end = start;
+	return call_enter(1, WIRE_DAMAGE_MREMAP, mm, start, end, 0, go > 0);
 }
 
 static __always_inline int mremap_exit(__u64 result)

@@ -370,7 +370,6 @@ static int start_watching(struct agent *a)
 		log_error("cannot read the ring: %s", strerror(-err));
 		return err;
 	}
-	a->map_bytes = loader_map_bytes(a->loader, 0);
 	a->spans_opts = (struct spans_opts){
 		.after_ns = a->config->stuck_after_ms * NS_PER_MS,
 		.per_gib_ns = a->config->stuck_per_gib_ms * NS_PER_MS,
@@ -382,6 +381,7 @@ static int start_watching(struct agent *a)
 	a->healthy = true;
 	log_info("attaching hooks");
 	agent_attach(a, now);
+	a->map_bytes = loader_map_bytes(a->loader, 0);
 	if (!loader_allowed(a->loader, &why)) {
 		log_error("%s", why);
 		return -EPERM;

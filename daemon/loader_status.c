@@ -251,6 +251,20 @@ uint64_t loader_runs_missed(const struct loader *l)
 	return sum;
 }
 
+/* Maps that one object has for itself, without what the kernel adds to each entry of a hash. */
+static uint64_t own_map_bytes(const struct loader *l, const struct bpf_object *obj)
+{
+	const struct bpf_map *map;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_map(map, obj) {
+		if (strstr(bpf_map__name(map), ".rodata") || bpf_object__find_map_by_name(l->maps, bpf_map__name(map)))
+			continue;
+		sum += (uint64_t)bpf_map__max_entries(map) * (bpf_map__key_size(map) + bpf_map__value_size(map));
+	}
+	return sum;
+}
+
 uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus)
 {
 	uint64_t sum = 0;
@@ -270,6 +284,9 @@ uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus)
 			sum += entries * value;
 		}
 	}
+	for (int o = 0; o < NOBJECTS; o++)
+		if (l->objects[o].obj)
+			sum += own_map_bytes(l, l->objects[o].obj);
 	/* Each object has its own copy of the settings, a page at most. */
 	return sum + (uint64_t)NOBJECTS * (uint64_t)getpagesize();
 }

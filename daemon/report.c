@@ -281,6 +281,12 @@ static void put_summary_process(struct section *s, const struct storm_summary *s
 	jb_put(s->b, s->report, "process", process);
 }
 
+/* No call failed: there is neither errno nor stage. */
+static bool of_stale(const struct storm_window *w)
+{
+	return w->signature.cause && w->signature.cause->when == CAUSE_DAMAGES;
+}
+
 static void put_summary_registration(struct section *s, const struct storm_window *w)
 {
 	struct json_object *registration = jb_object(s->b);
@@ -294,7 +300,7 @@ static void put_summary_registration(struct section *s, const struct storm_windo
 		jb_int(s->b, registration, "errno", -w->signature.result);
 		jb_string(s->b, registration, "errno_name", name_errno(-w->signature.result));
 	}
-	if (w->signature.stage)
+	if (w->signature.stage && !of_stale(w))
 		jb_string(s->b, registration, "stage", w->signature.stage);
 	jb_put(s->b, s->report, "registration", registration);
 }
@@ -310,8 +316,11 @@ static void put_summary_evidence(struct jbuild *b, struct json_object *verdict, 
 	for (i = 0; i < summary->ntallies; i++) {
 		const struct storm_tally *t = &summary->tallies[i];
 
-		snprintf(line, sizeof(line), "%" PRIu64 " of cause %s%s%s at stage %s", t->count,
-			 cause_name(t->cause), t->result ? ": " : "", t->result ? name_errno(-t->result) : "", t->stage);
+		if (t->result)
+			snprintf(line, sizeof(line), "%" PRIu64 " of cause %s: %s at stage %s", t->count,
+				 cause_name(t->cause), name_errno(-t->result), t->stage);
+		else
+			snprintf(line, sizeof(line), "%" PRIu64 " of cause %s", t->count, cause_name(t->cause));
 		jb_append_string(b, evidence, line);
 		rest -= t->count;
 	}
@@ -338,7 +347,7 @@ static void put_summary_verdict(struct jbuild *b, struct json_object *report, co
 			 w->count, summary->budget);
 	else
 		snprintf(line, sizeof(line), "%" PRIu64 " %s of one kind; %" PRIu64 " of them are not reported in full",
-			 w->count, w->signature.result ? "failures" : "live regions damaged in a way", w->suppressed);
+			 w->count, of_stale(w) ? "damages to live regions" : "failures", w->suppressed);
 	jb_string(b, verdict, "summary", line);
 	put_summary_evidence(b, verdict, summary);
 	jb_put(b, verdict, "remedies", jb_array(b));

@@ -414,6 +414,7 @@ struct stack_build_id {
 #define MADV_DOFORK 11
 #define MADV_DONTNEED_LOCKED 24
 #define MADV_GUARD_INSTALL 102
+#define MREMAP_DONTUNMAP 4
 #define MAP_FIXED 0x10			/* include/uapi/linux/mman.h and what it includes; x86_64 and arm64 */
 #define MAP_FIXED_NOREPLACE 0x100000
 #define SIGKILL_BIT 0x100		/* of a signal set: 1 << (SIGKILL - 1) */

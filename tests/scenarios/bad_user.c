@@ -173,6 +173,19 @@ static void run_stale_part(struct play *play)
 		die_errno("munmap");
 }
 
+/* Moved, and the mapping left in place empty. */
+static void move_pages_out(const char *memory, size_t length)
+{
+	/* The last argument is a hint here, and looked at. */
+	if (mremap((void *)(uintptr_t)memory, length, length, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL) == MAP_FAILED)
+		die_errno("MREMAP_DONTUNMAP");
+}
+
+static void run_stale_dontunmap(struct play *play)
+{
+	move_pages_out(live_region(play), play->length);
+}
+
 static void run_stale_shrink(struct play *play)
 {
 	char *memory = live_region(play);
@@ -216,7 +229,7 @@ static void run_stale_brk(struct play *play)
 }
 
 /* Of a shared mapping the pages stay in their file: what comes back is what the device has. */
-static void run_kept_shared(struct play *play)
+static char *live_shared_region(struct play *play)
 {
 	char *memory = bad_map(play->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
 
@@ -225,8 +238,18 @@ static void run_kept_shared(struct play *play)
 	if (!live)
 		die_errno("ibv_reg_mr");
 	play->end = live_end;
-	if (madvise(memory, play->length, MADV_DONTNEED))
+	return memory;
+}
+
+static void run_kept_shared(struct play *play)
+{
+	if (madvise(live_shared_region(play), play->length, MADV_DONTNEED))
 		die_errno("MADV_DONTNEED");
+}
+
+static void run_kept_dontunmap(struct play *play)
+{
+	move_pages_out(live_shared_region(play), play->length);
 }
 
 static void run_kept_free(struct play *play)
@@ -259,10 +282,12 @@ static const struct bad bads[] = {
 	BAD("stale_dontneed", "thrown away below a live region", run_stale_dontneed),
 	BAD("stale_mremap", "moved away from a live region", run_stale_mremap),
 	BAD("stale_mmap", "mapped over below a live region", run_stale_mmap),
+	BAD("stale_dontunmap", "moved away from a live region, whose mapping stays", run_stale_dontunmap),
 	BAD("stale_shrink", "cut off below a live region", run_stale_shrink),
 	BAD("stale_part", "one page unmapped below a live region", run_stale_part),
 	BAD("stale_brk", "heap given back below a live region", run_stale_brk, .no_device = true),
 	BAD("kept_shared", "a shared mapping's page tables dropped", run_kept_shared, .skip_control = "it is one itself"),
+	BAD("kept_dontunmap", "a shared mapping's page tables moved", run_kept_dontunmap, .skip_control = "it is one itself"),
 	BAD("kept_free", "MADV_FREE, which leaves pinned pages", run_kept_free),
 	BAD("kept_beside", "the pages beside a live region unmapped", run_kept_beside, .skip_control = "it is one itself"),
 };
