@@ -174,16 +174,29 @@ static void stop_kfacts(struct agent *a)
 	kfacts_free(a->kf);
 }
 
+/* [hooks] NAME = never wins over [watch]. */
+static void choose_hooks(const struct config *config, enum hook_mode *ret_modes)
+{
+	memcpy(ret_modes, config->hooks, sizeof(config->hooks));
+	for (uint32_t i = 0; config->watch_stale && i < loader_nslots(); i++)
+		if (loader_slot_watches(i, "stale") && ret_modes[i] == HOOK_AUTO)
+			ret_modes[i] = HOOK_ALWAYS;
+}
+
 static int start_loader(struct agent *a)
 {
+	enum hook_mode modes[CONFIG_HOOKS_MAX];
 	struct loader_opts opts = {
-		.modes = a->config->hooks,
+		.modes = modes,
 		.ring_bytes = (uint32_t)a->config->ring_bytes,
 		.avoid = a->config->avoid,
 		.driver_function = a->config->driver_function,
 	};
 	const char *why = "";
-	int err = loader_open(&a->loader, a->kf, &opts, &why);
+	int err;
+
+	choose_hooks(a->config, modes);
+	err = loader_open(&a->loader, a->kf, &opts, &why);
 
 	if (err)
 		log_error("%s", *why ? why : strerror(-err));
@@ -360,7 +373,6 @@ static int start_watching(struct agent *a)
 		log_error("cannot read the ring: %s", strerror(-err));
 		return err;
 	}
-	a->map_bytes = loader_map_bytes(a->loader, 0);
 	a->spans_opts = (struct spans_opts){
 		.after_ns = a->config->stuck_after_ms * NS_PER_MS,
 		.per_gib_ns = a->config->stuck_per_gib_ms * NS_PER_MS,
@@ -372,6 +384,7 @@ static int start_watching(struct agent *a)
 	a->healthy = true;
 	log_info("attaching hooks");
 	agent_attach(a, now);
+	a->map_bytes = loader_map_bytes(a->loader, 0);
 	if (!loader_allowed(a->loader, &why)) {
 		log_error("%s", why);
 		return -EPERM;

@@ -322,7 +322,7 @@ static void gather(struct agent *a)
 	m->nslots = loader_nslots() < METRICS_SLOTS_MAX ? loader_nslots() : METRICS_SLOTS_MAX;
 	for (uint32_t i = 0; i < m->nslots; i++)
 		loader_status(a->loader, i, &m->slots[i]);
-	m->map_bytes = a->map_bytes;
+	m->map_bytes = a->map_bytes = loader_map_bytes(a->loader, 0);
 	m->ready = a->ready && !a->stopping;
 	m->hooks_healthy = a->healthy;
 	m->record_failed = a->tap.failed;

@@ -403,7 +403,8 @@ static bool get_counts(struct json_object *o, const char *key, uint64_t *counts)
 
 static int feed_loss(struct replay *r, struct json_object *o, struct json_object *v, struct clock_pair now)
 {
-	struct loss loss;
+	struct loss loss = { 0 };
+	struct json_object *later;
 
 	(void)o;
 	if (!json_object_is_type(v, json_type_object) || !get_u64(v, "reg_ok", &loss.reg_ok) ||
@@ -414,7 +415,9 @@ static int feed_loss(struct replay *r, struct json_object *o, struct json_object
 	    !get_u64(v, "chain_overflow", &loss.chain_overflow) ||
 	    !get_u64(v, "pin_flag_disagree", &loss.pin_flag_disagree) ||
 	    !get_u64(v, "vma_lock_busy", &loss.vma_lock_busy) ||
-	    !get_u64(v, "hook_runs_missed", &loss.hook_runs_missed))
+	    !get_u64(v, "hook_runs_missed", &loss.hook_runs_missed) ||
+	    (json_object_object_get_ex(v, "stale_unwatched", &later) &&
+	     !get_u64(v, "stale_unwatched", &loss.stale_unwatched)))
 		return fail(r, -EBADMSG, "loss counters that cannot be read");
 	pipeline_loss(r->pipeline, &loss, now);
 	return 0;

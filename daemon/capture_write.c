@@ -311,6 +311,7 @@ int capture_loss(struct capture *c, const struct loss *loss, struct clock_pair n
 	jb_uint(&b, o, "chain_overflow", loss->chain_overflow);
 	jb_uint(&b, o, "pin_flag_disagree", loss->pin_flag_disagree);
 	jb_uint(&b, o, "vma_lock_busy", loss->vma_lock_busy);
+	jb_uint(&b, o, "stale_unwatched", loss->stale_unwatched);
 	jb_uint(&b, o, "hook_runs_missed", loss->hook_runs_missed);
 	return put_object(c, "loss", &b, o, now);
 }

@@ -35,7 +35,7 @@ static void clean_strings(struct wire_reg_end *e)
 		text_clean(e->frames[i].library, sizeof(e->frames[i].library));
 }
 
-static int check_end(struct wire_reg_end *e)
+static int check_fields(struct wire_reg_end *e)
 {
 	uint32_t i;
 
@@ -45,9 +45,6 @@ static int check_end(struct wire_reg_end *e)
 	    e->stage >= WIRE_STAGE_MAX)
 		return -EBADMSG;
 	if (e->result > 0 || e->result < -4095)
-		return -EBADMSG;
-	/* Success is told only about what was reported as stuck. */
-	if (e->result == 0 && !e->was_reported)
 		return -EBADMSG;
 	if (e->api >= WIRE_API_MAX)
 		e->api = WIRE_API_NONE;
@@ -64,6 +61,32 @@ static int check_end(struct wire_reg_end *e)
 	e->init_user_ns = !!e->init_user_ns;
 	clean_strings(e);
 	return 0;
+}
+
+static int check_end(struct wire_reg_end *e)
+{
+	/* Success is told only about what was reported as stuck. */
+	if (e->result == 0 && !e->was_reported)
+		return -EBADMSG;
+	return check_fields(e);
+}
+
+/* The region's pages that the call covered lie in both. */
+static int check_stale(struct wire_stale *s)
+{
+	const struct wire_reg_end *e = &s->end;
+	struct wire_damage *d = &s->damage;
+
+	if (e->result != 0 || e->was_reported || d->start >= d->end)
+		return -EBADMSG;
+	if (d->start < d->call_start || d->end > d->call_end)
+		return -EBADMSG;
+	if (e->address > UINT64_MAX - e->length || d->start >= e->address + e->length || d->end <= e->address)
+		return -EBADMSG;
+	if (d->by >= WIRE_DAMAGE_MAX)
+		d->by = WIRE_DAMAGE_NONE;
+	d->sure = !!d->sure;
+	return check_fields(&s->end);
 }
 
 static int check_folio(struct wire_folio *f)
@@ -97,6 +120,9 @@ int decode_event(const void *data, size_t size, struct event *ret_event)
 		break;
 	case WIRE_FOLIO:
 		r = check_folio(&ev.folio);
+		break;
+	case WIRE_STALE:
+		r = check_stale(&ev.stale);
 		break;
 	case WIRE_MODULE:
 		text_clean(ev.module.name, sizeof(ev.module.name));

@@ -14,6 +14,7 @@ struct event {
 		struct wire_reg_end end;
 		struct wire_folio folio;
 		struct wire_module module;
+		struct wire_stale stale;
 	};
 };
 

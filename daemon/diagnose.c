@@ -46,6 +46,7 @@ const struct word grade_words[GRADE_MAX] = {
 #define ANY_STAGE 0
 #define FAILS CAUSE_FAILS
 #define HANGS CAUSE_HANGS
+#define DAMAGES CAUSE_DAMAGES
 #define BOTH (CAUSE_FAILS | CAUSE_HANGS)
 const struct cause causes[] = {
 #define DOC(name, heading, happens, told, check) \
@@ -189,14 +190,14 @@ static bool out_of_place(const struct cause *c, const struct incident *in, const
 static void ask(const struct cause *c, const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	if (in->stuck || !out_of_place(c, in, id, ret))
+	if (in->stuck || in->stale || !out_of_place(c, in, id, ret))
 		c->fn(in, id, ret);
 }
 
 static void ask_all(const struct cause *table, uint32_t n, const struct incident *in,
 		    const struct identity *id, struct diagnosis *d)
 {
-	enum cause_when when = in->stuck ? CAUSE_HANGS : CAUSE_FAILS;
+	enum cause_when when = in->stale ? CAUSE_DAMAGES : in->stuck ? CAUSE_HANGS : CAUSE_FAILS;
 	uint32_t i, proven = 0;
 	struct finding f;
 
@@ -228,7 +229,7 @@ void diagnose_with(const struct cause *table, uint32_t n, const struct incident 
 	assert(n <= CAUSES_MAX);
 	memset(ret, 0, sizeof(*ret));
 	/* Nothing failed in the end: there is no cause to name. */
-	if (in->stuck || in->end.result != 0)
+	if (in->stuck || in->stale || in->end.result != 0)
 		ask_all(table, n, in, id, ret);
 	if (ret->cause)
 		return;

@@ -91,6 +91,7 @@ typedef void (*cause_fn)(const struct incident *in, const struct identity *id, s
 enum cause_when {
 	CAUSE_FAILS = 1 << 0,	/* asked of calls that failed */
 	CAUSE_HANGS = 1 << 1,	/* asked of calls that have not come back */
+	CAUSE_DAMAGES = 1 << 2,	/* asked of regions that were made and whose memory was replaced */
 };
 
 /* One row of causes.def. `what`, `how`, `confirm` are the pages of `pinwhy causes ID`. */

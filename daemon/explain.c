@@ -136,6 +136,22 @@ static void title_failure(struct page *p)
 		title_cause(p);
 }
 
+/* Nothing failed: one live region, or a summary of many. */
+static bool is_stale(const struct page *p)
+{
+	return strcmp(jr_string(p->report, "verdict.cause"), "stale_registration") == 0 && !other_kinds(p);
+}
+
+static void title_stale(struct page *p)
+{
+	int64_t count = 0;
+
+	if (is_kind(p, KIND_SUMMARY) && jr_int(p->report, "related.count", &count))
+		add(p, "%" PRId64 " live regions of ", count);
+	quote(p, *jr_string(p->report, "registration.api") ? jr_string(p->report, "registration.api") : "registration");
+	title_cause(p);
+}
+
 static void title_duration(struct page *p)
 {
 	int64_t ns = 0;
@@ -156,6 +172,8 @@ static void title(struct page *p)
 	add(p, WRAP_BOLD);
 	if (is_kind(p, KIND_STUCK) || is_kind(p, KIND_COMPLETED)) {
 		title_duration(p);
+	} else if (is_stale(p)) {
+		title_stale(p);
 	} else if (is_kind(p, KIND_FAILED) || is_kind(p, KIND_SUMMARY)) {
 		title_failure(p);
 	} else {
@@ -503,7 +521,7 @@ static void related(struct page *p)
 
 	begin(p);
 	if (jr_int(p->report, "related.suppressed", &n))
-		add(p, "%" PRId64 " failures not reported in full, ", n);
+		add(p, "%" PRId64 " %s not reported in full, ", n, is_stale(p) ? "regions" : "failures");
 	quote_if(p, "between ", jr_string(p->report, "related.first"), "");
 	quote_if(p, " and ", jr_string(p->report, "related.last"), "; ");
 	quote_if(p, "the first: pinwhy" HOLD "explain" HOLD "--id" HOLD, first, "");

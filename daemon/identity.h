@@ -76,6 +76,7 @@ struct loss {
 	uint64_t emitted[WIRE_KIND_MAX], dropped[WIRE_KIND_MAX];
 	uint64_t spans_overflow, spans_missed_end, ends_without_span, chain_overflow;
 	uint64_t pin_flag_disagree, vma_lock_busy;
+	uint64_t stale_unwatched;
 	uint64_t hook_runs_missed;	/* programs the kernel skipped, as far as it tells */
 };
 

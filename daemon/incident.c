@@ -312,6 +312,8 @@ enum stage incident_stage_of(const struct incident *in, const struct identity *i
 		[WIRE_STAGE_PLACEMENT] = STAGE_placement, [WIRE_STAGE_PINNED] = STAGE_provider,
 	};
 
+	if (in->stale)
+		return STAGE_unknown; /* it ended nowhere: it was made */
 	if (in->stuck || in->end.result == 0)
 		return in_flight[in->end.stage];
 	return stage_of_failure(in, id);

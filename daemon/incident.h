@@ -32,6 +32,8 @@ struct incident {
 	struct facts facts;
 	bool stuck;		/* still in flight: result means nothing yet */
 	struct sighting sighting;	/* stuck: how the thread was found to be inside */
+	bool stale;		/* it lives, and `damage` was done to its memory; `end` is as in struct wire_stale */
+	struct wire_damage damage;
 	struct clock_pair seen;	/* when user space received it */
 };
 

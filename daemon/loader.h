@@ -71,6 +71,7 @@ void loader_free(struct loader *l);
 
 uint32_t loader_nslots(void);
 const char *loader_slot_name(uint32_t i);
+bool loader_slot_watches(uint32_t i, const char *object);	/* Is it of this BPF object? */
 void loader_status(const struct loader *l, uint32_t slot, struct slot_status *ret_status);
 /* False, with a sentence on cause and remedy, when nothing is attached because the kernel refuses BPF. */
 bool loader_allowed(const struct loader *l, const char **ret_why);

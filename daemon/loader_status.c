@@ -32,6 +32,11 @@ const char *loader_slot_name(uint32_t i)
 	return slot_rows[i].name;
 }
 
+bool loader_slot_watches(uint32_t i, const char *object)
+{
+	return strcmp(object_rows[slot_rows[i].object].name, object) == 0;
+}
+
 void loader_status(const struct loader *l, uint32_t slot, struct slot_status *ret_status)
 {
 	const struct slot_row *row = &slot_rows[slot];
@@ -240,6 +245,7 @@ static void add_counters(struct loss *sum, const struct wire_counters *c)
 	sum->chain_overflow += c->chain_overflow;
 	sum->pin_flag_disagree += c->pin_flag_disagree;
 	sum->vma_lock_busy += c->vma_lock_busy;
+	sum->stale_unwatched += c->stale_unwatched;
 }
 
 void loader_counters(const struct loader *l, struct loss *ret_loss)
@@ -263,6 +269,20 @@ uint64_t loader_runs_missed(const struct loader *l)
 	return sum;
 }
 
+/* Maps that one object has for itself, without what the kernel adds to each entry of a hash. */
+static uint64_t own_map_bytes(const struct loader *l, const struct bpf_object *obj)
+{
+	const struct bpf_map *map;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_map(map, obj) {
+		if (strstr(bpf_map__name(map), ".rodata") || bpf_object__find_map_by_name(l->maps, bpf_map__name(map)))
+			continue;
+		sum += (uint64_t)bpf_map__max_entries(map) * (bpf_map__key_size(map) + bpf_map__value_size(map));
+	}
+	return sum;
+}
+
 uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus)
 {
 	uint64_t sum = 0;
@@ -282,6 +302,9 @@ uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus)
 			sum += entries * value;
 		}
 	}
+	for (int o = 0; o < NOBJECTS; o++)
+		if (l->objects[o].obj)
+			sum += own_map_bytes(l, l->objects[o].obj);
 	/* Each object has its own copy of the settings, a page at most. */
 	return sum + (uint64_t)NOBJECTS * (uint64_t)getpagesize();
 }

@@ -17,7 +17,7 @@
 #include "pipeline.h"
 #include "sink.h"
 
-#define METRICS_SLOTS_MAX 64
+#define METRICS_SLOTS_MAX 96
 /* Bytes that always suffice for the page: every table has a bound, and a test fills them. */
 #define METRICS_PAGE_MAX (128U << 10)
 

@@ -66,6 +66,22 @@ const char *name_errno(int err)
 	return "errno";
 }
 
+const char *name_advice(uint32_t advice)
+{
+	switch (advice) { /* include/uapi/asm-generic/mman-common.h */
+	case 4:
+		return "MADV_DONTNEED";
+	case 9:
+		return "MADV_REMOVE";
+	case 24:
+		return "MADV_DONTNEED_LOCKED";
+	case 102:
+		return "MADV_GUARD_INSTALL";
+	default:
+		return "another";
+	}
+}
+
 const char *name_errno_words(int err)
 {
 	size_t i;

@@ -15,6 +15,8 @@ const char *name_errno(int err);
 const char *name_errno_words(int err);
 /* Positive errno by name, 0 = no such name. */
 int name_errno_number(const char *name);
+/* Of madvise, those that throw pages away: "MADV_DONTNEED"; else "another". */
+const char *name_advice(uint32_t advice);
 
 /* The function behind a chain entry as this kernel calls it; never empty. */
 const char *name_fn(const struct identity *id, uint32_t fn);

@@ -16,6 +16,7 @@ bpf_\name\()_end:
 	object dma
 	object provider
 	object subsystems
+	object stale
 	object registration
 
 	.section .note.GNU-stack, "", %progbits

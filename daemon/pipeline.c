@@ -173,6 +173,8 @@ static uint64_t *outcome(struct pipeline *p, const char *kind)
 		return &p->stats.stuck_reported;
 	if (strcmp(kind, KIND_COMPLETED) == 0)
 		return &p->stats.stuck_ended;
+	if (strcmp(kind, KIND_STALE) == 0)
+		return &p->stats.stale_reported;
 	return &p->stats.reported;
 }
 
@@ -345,6 +347,22 @@ static void registration_end(struct pipeline *p, const struct wire_reg_end *end,
 	}
 }
 
+static void registration_stale(struct pipeline *p, const struct wire_stale *stale, struct clock_pair now)
+{
+	struct pending *pending = &p->incoming;
+
+	memset(pending, 0, sizeof(*pending));
+	pending->in.end = stale->end;
+	pending->in.damage = stale->damage;
+	pending->in.stale = true;
+	pending->in.seen = now;
+	pending->kind = KIND_STALE;
+	p->stats.incidents++;
+	give_id(p, pending);
+	if (admit(p, pending))
+		ask(p, pending, now);
+}
+
 void pipeline_event(struct pipeline *p, const void *data, size_t size, struct clock_pair now)
 {
 	struct event ev;
@@ -361,6 +379,9 @@ void pipeline_event(struct pipeline *p, const void *data, size_t size, struct cl
 		break;
 	case WIRE_MODULE:
 		/* The loader's business: attach and detach. No report is made of it. */
+		break;
+	case WIRE_STALE:
+		registration_stale(p, &ev.stale, now);
 		break;
 	case WIRE_REG_END:
 		registration_end(p, &ev.end, now);
@@ -489,7 +510,7 @@ void pipeline_stats(const struct pipeline *p, struct pipeline_stats *ret_stats)
 
 const char *pipeline_ledger(const struct pipeline_stats *s)
 {
-	uint64_t decoded = 0, stuck_seen;
+	uint64_t decoded = 0, records = s->kind_in[WIRE_REG_END] + s->kind_in[WIRE_STALE];
 	int i;
 
 	for (i = 0; i < WIRE_KIND_MAX; i++)
@@ -499,14 +520,13 @@ const char *pipeline_ledger(const struct pipeline_stats *s)
 	if (s->kind_in[WIRE_FOLIO] != s->folios_joined + s->folios_superseded + s->folios_excess +
 	    s->folios_orphaned + s->folios_held)
 		return "folios = joined + superseded + excess + orphaned + held";
-	if (s->incidents < s->kind_in[WIRE_REG_END])
-		return "incidents = registration ends + stuck observations";
-	stuck_seen = s->incidents - s->kind_in[WIRE_REG_END];
-	if (s->stuck_reported > stuck_seen)
+	if (s->incidents < records)
+		return "incidents = registration ends + stale regions + stuck observations";
+	if (s->stuck_reported > s->incidents - records)
 		return "stuck reports <= stuck observations";
 	if (s->incidents != s->incidents_held + s->reported + s->suppressed + s->stuck_reported +
-	    s->stuck_ended + s->reports_failed)
-		return "incidents = held + reported + suppressed + stuck_reported + stuck_ended + reports_failed";
+	    s->stuck_ended + s->stale_reported + s->reports_failed)
+		return "incidents = held + reported + suppressed + stuck_reported + stuck_ended + stale_reported + reports_failed";
 	if (s->suppressed != s->suppressed_told + s->suppressed_untold + s->suppressed_open)
 		return "suppressed = told + untold + open";
 	return NULL;

@@ -52,8 +52,8 @@ struct pipeline_stats {
 	uint64_t folios_superseded;	/* of an attempt that the same registration repeated */
 	uint64_t folios_excess;		/* beyond WIRE_FOLIOS_MAX of one registration */
 	uint64_t folios_orphaned;	/* folios whose registration end never came */
-	/* incidents = held + reported + suppressed + stuck_reported + stuck_ended + reports_failed */
-	uint64_t incidents;		/* joined registration ends, plus stuck observations */
+	/* incidents = held + reported + suppressed + stuck_reported + stuck_ended + stale_reported + reports_failed */
+	uint64_t incidents;		/* joined registration ends, plus stale regions and stuck observations */
 	uint64_t incidents_held;	/* waiting for facts now */
 	uint64_t incidents_evicted;	/* reported without facts because too many waited */
 	uint64_t facts_late;		/* deadline passed, or asking failed */
@@ -68,6 +68,7 @@ struct pipeline_stats {
 	uint64_t storm_evicted;		/* windows summed up before their end: the tables were full */
 	uint64_t stuck_reported;	/* registration_stuck reports */
 	uint64_t stuck_ended;		/* registration_completed reports: stuck, but ended well */
+	uint64_t stale_reported;	/* registration_stale reports */
 	uint64_t summaries;		/* storm_summary reports */
 	uint64_t summaries_failed;	/* could not be built */
 	uint64_t stuck_forgotten;	/* ended after their stuck report had left the table */

@@ -165,11 +165,15 @@ static void put_loss(struct jbuild *b, struct json_object *report, const struct 
 		{ "chain_overflow", loss->chain_overflow },
 		{ "pin_flag_disagree", loss->pin_flag_disagree },
 		{ "vma_lock_busy", loss->vma_lock_busy },
+		{ "stale_unwatched", loss->stale_unwatched },
 		{ "hook_runs_missed", loss->hook_runs_missed },
 	};
 	size_t i;
 
-#define EVENT(id, name, type) jb_uint(b, dropped, #name, loss->dropped[id]);
+/* What is watched only when asked for is not told to be lost where nobody asked. */
+#define EVENT(id, name, type)                                 \
+	if (id != WIRE_STALE || loss->dropped[id])            \
+		jb_uint(b, dropped, #name, loss->dropped[id]);
 #include "events.def"
 #undef EVENT
 	jb_put(b, object, "events_dropped", dropped);
@@ -203,9 +207,28 @@ static int finish(struct jbuild *b, struct json_object *report, struct json_obje
 	return 0;
 }
 
+/* How it failed, or hangs. */
+static void put_failure(struct section *s)
+{
+	section_chain(s);
+	section_pin(s);
+	section_migration(s);
+	section_pages(s);
+	section_mapping(s);
+	section_arguments(s);
+	section_dmabuf(s);
+	section_device(s);
+	section_provider(s);
+	section_fate(s);
+	put_first_pin(s);
+	section_memlock(s);
+	section_facts(s);
+	put_verdict(s);
+	put_ruled_out(s);
+}
+
 int report_build(const struct report_input *r, struct json_object **ret_json)
 {
-	bool completed = strcmp(r->kind, KIND_COMPLETED) == 0;
 	uint64_t mono_ns = r->in->end.hdr.time_ns;
 	struct jbuild b = { 0 };
 	struct section s = {
@@ -216,22 +239,11 @@ int report_build(const struct report_input *r, struct json_object **ret_json)
 
 	section_process(&s);
 	section_registration(&s);
-	if (!completed) {
-		section_chain(&s);
-		section_pin(&s);
-		section_migration(&s);
-		section_pages(&s);
-		section_mapping(&s);
-		section_arguments(&s);
-		section_dmabuf(&s);
-		section_device(&s);
-		section_provider(&s);
-		section_fate(&s);
-		put_first_pin(&s);
-		section_memlock(&s);
-		section_facts(&s);
+	if (r->in->stale) {
+		section_damage(&s);
 		put_verdict(&s);
-		put_ruled_out(&s);
+	} else if (strcmp(r->kind, KIND_COMPLETED) != 0) {
+		put_failure(&s);
 	}
 	put_related(&s);
 	if (r->loss)
@@ -269,6 +281,12 @@ static void put_summary_process(struct section *s, const struct storm_summary *s
 	jb_put(s->b, s->report, "process", process);
 }
 
+/* No call failed: there is neither errno nor stage. */
+static bool of_stale(const struct storm_window *w)
+{
+	return w->signature.cause && w->signature.cause->when == CAUSE_DAMAGES;
+}
+
 static void put_summary_registration(struct section *s, const struct storm_window *w)
 {
 	struct json_object *registration = jb_object(s->b);
@@ -282,7 +300,7 @@ static void put_summary_registration(struct section *s, const struct storm_windo
 		jb_int(s->b, registration, "errno", -w->signature.result);
 		jb_string(s->b, registration, "errno_name", name_errno(-w->signature.result));
 	}
-	if (w->signature.stage)
+	if (w->signature.stage && !of_stale(w))
 		jb_string(s->b, registration, "stage", w->signature.stage);
 	jb_put(s->b, s->report, "registration", registration);
 }
@@ -298,8 +316,11 @@ static void put_summary_evidence(struct jbuild *b, struct json_object *verdict, 
 	for (i = 0; i < summary->ntallies; i++) {
 		const struct storm_tally *t = &summary->tallies[i];
 
-		snprintf(line, sizeof(line), "%" PRIu64 " of cause %s: %s at stage %s", t->count,
-			 cause_name(t->cause), name_errno(-t->result), t->stage);
+		if (t->result)
+			snprintf(line, sizeof(line), "%" PRIu64 " of cause %s: %s at stage %s", t->count,
+				 cause_name(t->cause), name_errno(-t->result), t->stage);
+		else
+			snprintf(line, sizeof(line), "%" PRIu64 " of cause %s", t->count, cause_name(t->cause));
 		jb_append_string(b, evidence, line);
 		rest -= t->count;
 	}
@@ -325,8 +346,8 @@ static void put_summary_verdict(struct jbuild *b, struct json_object *report, co
 		snprintf(line, sizeof(line), "%" PRIu64 " failures of further kinds in one cgroup; none of them is reported in full, since %u reports had been written for this cgroup",
 			 w->count, summary->budget);
 	else
-		snprintf(line, sizeof(line), "%" PRIu64 " failures of one kind; %" PRIu64 " of them are not reported in full",
-			 w->count, w->suppressed);
+		snprintf(line, sizeof(line), "%" PRIu64 " %s of one kind; %" PRIu64 " of them are not reported in full",
+			 w->count, of_stale(w) ? "damages to live regions" : "failures", w->suppressed);
 	jb_string(b, verdict, "summary", line);
 	put_summary_evidence(b, verdict, summary);
 	jb_put(b, verdict, "remedies", jb_array(b));
@@ -351,7 +372,8 @@ static void put_summary_related(struct jbuild *b, struct json_object *report, co
 			kind = jb_object(b);
 			jb_string(b, kind, "cause", cause_name(summary->tallies[i].cause));
 			jb_string(b, kind, "stage", summary->tallies[i].stage);
-			jb_string(b, kind, "errno_name", name_errno(-summary->tallies[i].result));
+			if (summary->tallies[i].result)
+				jb_string(b, kind, "errno_name", name_errno(-summary->tallies[i].result));
 			jb_uint(b, kind, "count", summary->tallies[i].count);
 			jb_append(b, kinds, kind);
 		}

@@ -11,6 +11,7 @@
 #define KIND_FAILED "registration_failed"
 #define KIND_STUCK "registration_stuck"
 #define KIND_COMPLETED "registration_completed"	/* it had been reported as stuck and ended well */
+#define KIND_STALE "registration_stale"	/* it was made, and its memory was replaced under it */
 #define KIND_SUMMARY "storm_summary"
 
 struct jbuild;
@@ -47,6 +48,7 @@ void section_missing(struct section *s, const char *what, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void section_process(struct section *s);
 void section_registration(struct section *s);
+void section_damage(struct section *s);
 void section_chain(struct section *s);
 void section_pin(struct section *s);
 void section_migration(struct section *s);

@@ -90,10 +90,10 @@ void section_process(struct section *s)
 		put_start_time(s, process);
 	}
 	/* The end of a stuck registration points back to the report that tells the rest. */
-	if (in->stuck || e->result != 0)
+	if (in->stuck || in->stale || e->result != 0)
 		section_fact_string(s, process, "exe", "process.exe", FACT_exe);
 	put_cgroup(s, process);
-	if (in->stuck || e->result != 0)
+	if (in->stuck || in->stale || e->result != 0)
 		section_process_facts(s, process);
 	section_process_stack(s, process);
 	jb_put(s->b, s->report, "process", process);
@@ -144,7 +144,7 @@ static void put_range(struct section *s, struct json_object *registration)
 	if (e->have & WIRE_HAVE_COMMAND) {
 		jb_uint(s->b, registration, "pd", e->pd_handle);
 		jb_hex(s->b, registration, "iova", e->iova);
-	} else if (e->api == WIRE_API_REG_MR) {
+	} else if (e->api == WIRE_API_REG_MR && !in->stale) {
 		section_missing(s, "registration.iova", "%s", in->stuck ?
 				"the command is read at the end of a registration only" :
 				"the command could not be read in the kernel");
@@ -180,18 +180,12 @@ static void put_device(struct section *s, struct json_object *registration)
 		section_fact_string(s, registration, "link_layer", "registration.link_layer", FACT_link_layer);
 }
 
-void section_registration(struct section *s)
+/* How it went, of one that did not just succeed. */
+static void put_course(struct section *s, struct json_object *registration)
 {
-	struct json_object *registration = jb_object(s->b);
 	const struct incident *in = s->r->in;
 	const struct wire_reg_end *e = &in->end;
 
-	jb_string(s->b, registration, "api", name_api(e->api));
-	if (e->api != WIRE_API_NONE)
-		jb_string(s->b, registration, "entry",
-			  name_fn(s->r->identity, name_api_entry(e->api)));
-	put_device(s, registration);
-	put_range(s, registration);
 	if (e->have & WIRE_HAVE_VMAS && e->nvmas)
 		jb_string(s->b, registration, "allocation_class", allocation_class(in));
 	else
@@ -209,7 +203,46 @@ void section_registration(struct section *s)
 		jb_string(s->b, registration, "verified", in->sighting.verified);
 	if (in->stuck && in->sighting.waits_in[0])
 		jb_string(s->b, registration, "waits_in", in->sighting.waits_in);
+}
+
+void section_registration(struct section *s)
+{
+	struct json_object *registration = jb_object(s->b);
+	const struct incident *in = s->r->in;
+	const struct wire_reg_end *e = &in->end;
+
+	jb_string(s->b, registration, "api", name_api(e->api));
+	if (e->api != WIRE_API_NONE)
+		jb_string(s->b, registration, "entry",
+			  name_fn(s->r->identity, name_api_entry(e->api)));
+	put_device(s, registration);
+	put_range(s, registration);
+	if (!in->stale)
+		put_course(s, registration);
+	else if (e->start_ns && e->start_ns <= e->hdr.time_ns)
+		jb_uint(s->b, registration, "age_ns", e->hdr.time_ns - e->start_ns);
 	jb_put(s->b, s->report, "registration", registration);
+}
+
+/* What was done to the memory of a live region. */
+void section_damage(struct section *s)
+{
+	static const char *const by[WIRE_DAMAGE_MAX] = { "unknown", "munmap", "madvise", "mremap", "mmap" };
+	const struct incident *in = s->r->in;
+	const struct wire_damage *d = &in->damage;
+	struct json_object *damage = jb_object(s->b);
+
+	jb_string(s->b, damage, "by", by[d->by]);
+	if (d->by == WIRE_DAMAGE_MADVISE)
+		jb_string(s->b, damage, "advice", name_advice(d->advice));
+	jb_hex(s->b, damage, "start", d->start);
+	jb_hex(s->b, damage, "end", d->end);
+	jb_uint(s->b, damage, "pages", (d->end - d->start) / s->r->identity->page_size);
+	jb_hex(s->b, damage, "call_start", d->call_start);
+	jb_hex(s->b, damage, "call_end", d->call_end);
+	jb_uint(s->b, damage, "thread", in->end.tid);
+	jb_uint(s->b, damage, "owner_pid", d->owner_tgid);
+	jb_put(s->b, s->report, "damage", damage);
 }
 
 void section_chain(struct section *s)

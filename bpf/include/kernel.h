@@ -350,7 +350,7 @@ struct uverbs_attr_bundle {
 };
 
 struct pt_regs {
-	unsigned long di, si, dx, cx, r8, r9, ax, sp, ip;
+	unsigned long di, si, dx, cx, r8, r9, r10, ax, sp, ip;
 };
 
 #pragma clang attribute pop
@@ -413,8 +413,15 @@ struct stack_build_id {
 #define BPF_F_USER_STACK (1ULL << 8)
 #define BPF_F_USER_BUILD_ID (1ULL << 11)
 
+#define MADV_DONTNEED 4
+#define MADV_REMOVE 9
 #define MADV_DONTFORK 10		/* include/uapi/asm-generic/mman-common.h */
 #define MADV_DOFORK 11
+#define MADV_DONTNEED_LOCKED 24
+#define MADV_GUARD_INSTALL 102
+#define MREMAP_DONTUNMAP 4
+#define MAP_FIXED 0x10			/* include/uapi/linux/mman.h and what it includes; x86_64 and arm64 */
+#define MAP_FIXED_NOREPLACE 0x100000
 #define SIGKILL_BIT 0x100		/* of a signal set: 1 << (SIGKILL - 1) */
 #define S_DAX (1 << 13)			/* include/linux/fs.h */
 #define S_IFMT 00170000

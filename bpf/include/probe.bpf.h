@@ -45,23 +45,24 @@ static __always_inline void zero_words(__u64 *words, __u32 bytes)
 
 /*
  * Reserve, let `fill` write into `rec`, submit. `rec` is declared by the macro as a
- * pointer to `type`, zero but for its header. A full ring is counted by kind.
+ * pointer to `type`, which begins with a header, zero but for that. A full ring is counted by kind.
  * `sent` (an lvalue) becomes 1 or 0.
  */
 #define EMIT(type, KIND, id, rec, sent, fill)                            \
 	do {                                                             \
 		struct type *rec = bpf_ringbuf_reserve(&events, sizeof(*rec), 0); \
+		struct wire_hdr *hdr_ = (struct wire_hdr *)rec;          \
 		(sent) = rec != NULL;                                    \
 		if (!rec) {                                              \
 			COUNT(dropped[WIRE_##KIND]);                     \
 			break;                                           \
 		}                                                        \
 		zero_words((__u64 *)rec, sizeof(*rec));                  \
-		rec->hdr.kind = WIRE_##KIND;                             \
-		rec->hdr.version = WIRE_VERSION;                         \
-		rec->hdr.size = sizeof(*rec);                            \
-		rec->hdr.time_ns = bpf_ktime_get_ns();                   \
-		rec->hdr.span_id = (id);                                 \
+		hdr_->kind = WIRE_##KIND;                                \
+		hdr_->version = WIRE_VERSION;                            \
+		hdr_->size = sizeof(*rec);                               \
+		hdr_->time_ns = bpf_ktime_get_ns();                      \
+		hdr_->span_id = (id);                                    \
 		fill                                                     \
 		COUNT(emitted[WIRE_##KIND]);                             \
 		bpf_ringbuf_submit(rec, 0);                              \

@@ -75,6 +75,14 @@ static __always_inline void read_caps(struct wire_reg_end *e, const struct ib_de
 	e->have |= WIRE_HAVE_CAPS;
 }
 
+static __always_inline void read_ib_device(struct wire_reg_end *e, const struct ib_device *dev)
+{
+	BPF_CORE_READ_STR_INTO(&e->device, dev, name);
+	BPF_CORE_READ_STR_INTO(&e->driver, dev, ops.owner, name);
+	e->device_index = BPF_CORE_READ(dev, index);
+	e->have |= WIRE_HAVE_DEVICE;
+}
+
 static __always_inline void read_device(struct wire_reg_end *e, const struct wire_span *s)
 {
 	struct uverbs_attr_bundle *attrs = (void *)s->attrs;
@@ -84,10 +92,7 @@ static __always_inline void read_device(struct wire_reg_end *e, const struct wir
 		dev = BPF_CORE_READ(attrs, ufile, device, ib_dev);
 	if (!dev)
 		return;
-	BPF_CORE_READ_STR_INTO(&e->device, dev, name);
-	BPF_CORE_READ_STR_INTO(&e->driver, dev, ops.owner, name);
-	e->device_index = BPF_CORE_READ(dev, index);
-	e->have |= WIRE_HAVE_DEVICE;
+	read_ib_device(e, dev);
 	read_caps(e, dev);
 }
 

@@ -352,6 +352,36 @@ struct wire_folio {
 	char area[WIRE_AREA_LEN];
 };
 
+/* What took the pages of a live region away from its range. */
+enum wire_damage_by {
+	WIRE_DAMAGE_NONE = 0,
+	WIRE_DAMAGE_MUNMAP = 1,	/* munmap(), or brk() giving heap back */
+	WIRE_DAMAGE_MADVISE = 2,
+	WIRE_DAMAGE_MREMAP = 3,	/* moved away, cut off, or overwritten by what moved there */
+	WIRE_DAMAGE_MMAP = 4,	/* mapped over with MAP_FIXED */
+	WIRE_DAMAGE_MAX
+};
+
+struct wire_damage {
+	__u64 start, end;	/* bytes: the pages of the region that the call covered */
+	__u64 call_start, call_end;	/* bytes: what the call was given, by whole pages */
+	__u64 enter_ns;		/* when the call began */
+	__u32 owner_tgid;	/* who made the region; the caller, but for process_madvise() and vfork() */
+	__u32 advice;		/* of madvise */
+	__u16 by;		/* enum wire_damage_by */
+	__u8 sure;		/* the call takes pages away from such a mapping */
+	__u8 pad[5];
+};
+
+/*
+ * A region that lives on while its memory was replaced. `end` tells of the thread that did it, now,
+ * and of the region: api, device, address, length, access; its start_ns is when the region was made.
+ */
+struct wire_stale {
+	struct wire_reg_end end;	/* its header is the record's */
+	struct wire_damage damage;
+};
+
 /* A hint to look at the slots again; what is loaded is read from sysfs. */
 struct wire_module {
 	struct wire_hdr hdr;
@@ -370,6 +400,7 @@ struct wire_counters {
 	__u64 chain_overflow;
 	__u64 pin_flag_disagree;	/* open long-term section without PF_MEMALLOC_PIN */
 	__u64 vma_lock_busy;	/* VMA lookup refused */
+	__u64 stale_unwatched;	/* live regions whose memory is not watched: no place left, or their range was not seen */
 	__u64 latency[WIRE_LATENCY_BUCKETS];
 } __attribute__((aligned(64)));
 
@@ -403,5 +434,6 @@ WIRE_ASSERT_SIZE(wire_chain, 16);
 WIRE_ASSERT_SIZE(wire_vma, 104);
 WIRE_ASSERT_SIZE(wire_args, 72);
 WIRE_ASSERT_SIZE(wire_frame, 64);
+WIRE_ASSERT_SIZE(wire_damage, 56);
 
 #endif

@@ -46,7 +46,7 @@ static size_t record_size(uint16_t kind)
 static size_t feed(const uint8_t *data, size_t size, struct clock_pair now)
 {
 	static _Alignas(8) unsigned char record[8192];
-	uint16_t kind = data[0] % 5;
+	uint16_t kind = data[0] % 6;
 	size_t want = record_size(kind), have = size - 1 < want ? size - 1 : want;
 	struct wire_hdr hdr;
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +164,116 @@ static void run_stale_mremap(struct play *play)
 	truth_hex(play->truth, "moved_to", (uintptr_t)place);
 }
 
+/* One page in the middle. */
+static void run_stale_part(struct play *play)
+{
+	char *memory = live_region(play);
+
+	if (munmap(memory + play->length / 2, page_bytes()))
+		die_errno("munmap");
+}
+
+/* Moved, and the mapping left in place empty. */
+static void move_pages_out(const char *memory, size_t length)
+{
+	/* The last argument is a hint here, and looked at. */
+	if (mremap((void *)(uintptr_t)memory, length, length, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL) == MAP_FAILED)
+		die_errno("MREMAP_DONTUNMAP");
+}
+
+static void run_stale_dontunmap(struct play *play)
+{
+	move_pages_out(live_region(play), play->length);
+}
+
+static void run_stale_shrink(struct play *play)
+{
+	char *memory = live_region(play);
+
+	if (mremap(memory, play->length, play->length / 2, 0) != memory)
+		die_errno("mremap");
+}
+
+/* What is mapped over is as new, although the call made it, not took it. */
+static void run_stale_mmap(struct play *play)
+{
+	char *memory = live_region(play);
+
+	if (mmap(memory, play->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != memory)
+		die_errno("mmap");
+}
+
+/* The heap grows and shrinks by brk. malloc gets what it needs meanwhile before. */
+static void run_stale_brk(struct play *play)
+{
+	char *memory;
+
+	bad_open(play);
+	mallopt(M_TOP_PAD, MIB);
+	free(malloc(64 * KIB));
+	memory = sbrk((intptr_t)(play->length + page_bytes()));
+	if (memory == (void *)-1)
+		die_errno("brk");
+	memory = (char *)(((uintptr_t)memory + page_bytes() - 1) & ~(uintptr_t)(page_bytes() - 1));
+	memset(memory, 1, play->length);
+	live = bad_register(play, memory, play->length, IBV_ACCESS_LOCAL_WRITE);
+	if (!live)
+		die_errno("ibv_reg_mr");
+	play->end = live_end;
+	if (play->control) {
+		rdma_deregister(live);
+		live = NULL;
+	}
+	if (brk(memory))
+		die_errno("brk");
+}
+
+/* Of a shared mapping the pages stay in their file: what comes back is what the device has. */
+static char *live_shared_region(struct play *play)
+{
+	char *memory = bad_map(play->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
+
+	memset(memory, 1, play->length);
+	live = bad_register(play, memory, play->length, IBV_ACCESS_LOCAL_WRITE);
+	if (!live)
+		die_errno("ibv_reg_mr");
+	play->end = live_end;
+	return memory;
+}
+
+static void run_kept_shared(struct play *play)
+{
+	if (madvise(live_shared_region(play), play->length, MADV_DONTNEED))
+		die_errno("MADV_DONTNEED");
+}
+
+static void run_kept_dontunmap(struct play *play)
+{
+	move_pages_out(live_shared_region(play), play->length);
+}
+
+static void run_kept_free(struct play *play)
+{
+	char *memory = live_region(play);
+
+	if (madvise(memory, play->length, MADV_FREE))
+		die_errno("MADV_FREE");
+}
+
+/* The pages right before and right behind a region. */
+static void run_kept_beside(struct play *play)
+{
+	size_t page = page_bytes();
+	char *memory = bad_memory(play->length + 2 * page);
+
+	live = bad_register(play, memory + page, play->length, IBV_ACCESS_LOCAL_WRITE);
+	if (!live)
+		die_errno("ibv_reg_mr");
+	play->end = live_end;
+	if (munmap(memory, page) || munmap(memory + page + play->length, page))
+		die_errno("munmap");
+}
+
 static const struct bad bads[] = {
 	BAD("maps", "vm.max_map_count is reached when libibverbs marks memory for fork", run_maps, .no_device = true),
 	BAD("maps_copying", "fork protection asked for where the kernel copies on fork", run_maps_copying,
@@ -170,5 +281,14 @@ static const struct bad bads[] = {
 	BAD("stale_unmap", "unmapped below a live region", run_stale_unmap),
 	BAD("stale_dontneed", "thrown away below a live region", run_stale_dontneed),
 	BAD("stale_mremap", "moved away from a live region", run_stale_mremap),
+	BAD("stale_mmap", "mapped over below a live region", run_stale_mmap),
+	BAD("stale_dontunmap", "moved away from a live region, whose mapping stays", run_stale_dontunmap),
+	BAD("stale_shrink", "cut off below a live region", run_stale_shrink),
+	BAD("stale_part", "one page unmapped below a live region", run_stale_part),
+	BAD("stale_brk", "heap given back below a live region", run_stale_brk, .no_device = true),
+	BAD("kept_shared", "a shared mapping's page tables dropped", run_kept_shared, .skip_control = "it is one itself"),
+	BAD("kept_dontunmap", "a shared mapping's page tables moved", run_kept_dontunmap, .skip_control = "it is one itself"),
+	BAD("kept_free", "MADV_FREE, which leaves pinned pages", run_kept_free),
+	BAD("kept_beside", "the pages beside a live region unmapped", run_kept_beside, .skip_control = "it is one itself"),
 };
 const struct bad_family bad_user = { bads, ARRAY_SIZE(bads) };

@@ -35,3 +35,22 @@ void prove_fork_hugepage_madvise_einval(struct incident *ret)
 	ret->end.vmas[0] = (struct wire_vma){ .start = 16 * HUGE, .end = 20 * HUGE, .flags = VM_HUGETLB | 0x3,
 					      .block_shift = 21 };
 }
+
+/* The last page of a region of 256, unmapped 3 s after it was made. */
+void prove_stale_registration(struct incident *ret)
+{
+	build_failure(ret, 0);
+	ret->end.hdr.kind = WIRE_STALE;
+	ret->end.hdr.size = sizeof(struct wire_stale);
+	ret->end.have = WIRE_HAVE_UMEM | WIRE_HAVE_DEVICE | WIRE_HAVE_MEMLOCK | WIRE_HAVE_CGROUP;
+	ret->end.nchain = 0;
+	ret->end.stage = WIRE_STAGE_PINNED;
+	ret->stale = true;
+	ret->damage = (struct wire_damage){
+		.by = WIRE_DAMAGE_MUNMAP, .sure = 1, .owner_tgid = ret->end.tgid,
+		.start = RANGE + 255 * PAGE, .end = RANGE + 256 * PAGE,
+		.call_start = RANGE + 255 * PAGE, .call_end = RANGE + 300 * PAGE,
+		.enter_ns = ret->end.start_ns + 3 * NS_PER_S,
+	};
+	ret->end.hdr.time_ns = ret->damage.enter_ns + 1000;
+}

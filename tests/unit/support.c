@@ -333,13 +333,26 @@ void bench_close(struct bench *b)
 	memset(b, 0, sizeof(*b));
 }
 
+struct wire_stale stale_record(const struct incident *in)
+{
+	struct wire_stale stale = { .end = in->end, .damage = in->damage };
+
+	return stale;
+}
+
 void bench_incident(struct bench *b, const struct incident *in)
 {
 	uint32_t i;
 
 	for (i = 0; i < in->nfolios; i++)
 		pipeline_event(b->pipeline, &in->folios[i], sizeof(in->folios[i]), test_clock(b->mono_ns));
-	pipeline_event(b->pipeline, &in->end, sizeof(in->end), test_clock(b->mono_ns));
+	if (in->stale) {
+		const struct wire_stale stale = stale_record(in);
+
+		pipeline_event(b->pipeline, &stale, sizeof(stale), test_clock(b->mono_ns));
+	} else {
+		pipeline_event(b->pipeline, &in->end, sizeof(in->end), test_clock(b->mono_ns));
+	}
 }
 
 struct facts test_facts(void)

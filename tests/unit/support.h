@@ -75,6 +75,8 @@ void bench_open(struct bench *b, const struct pipeline_settings *settings);
 /* Checks the ledger, keeps the reports for the schema check, frees everything. */
 void bench_close(struct bench *b);
 void bench_emit(void *ctx, const struct report *report);	/* ctx: struct bench */
+/* A stale region as the ring has it. */
+struct wire_stale stale_record(const struct incident *in);
 /* Sends the folios and the end of an incident, as the ring would. */
 void bench_incident(struct bench *b, const struct incident *in);
 void bench_facts(struct bench *b);	/* answers the last request with known facts */

@@ -23,7 +23,13 @@ static void put(const struct incident *in, bool with_facts)
 
 	for (i = 0; i < in->nfolios; i++)
 		capture_event(capture, &in->folios[i], sizeof(in->folios[i]), now);
-	capture_event(capture, &in->end, sizeof(in->end), now);
+	if (in->stale) {
+		const struct wire_stale stale = stale_record(in);
+
+		capture_event(capture, &stale, sizeof(stale), now);
+	} else {
+		capture_event(capture, &in->end, sizeof(in->end), now);
+	}
 	if (with_facts)
 		capture_facts(capture, ++asked, &facts, now);
 }

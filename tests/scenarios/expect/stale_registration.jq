@@ -5,7 +5,19 @@ include "lib";
 $truth[0] as $t
 | verdict_on([
 	cause("stale_registration"),
-	check("confidence"; .verdict.confidence | IN("proven", "likely")),
-	check("pid"; .process.pid == $t.pid),
-	check("says_address"; says($t.address))
+	check("kind"; .kind == "registration_stale"),
+	check("confidence"; .verdict.confidence == "proven"),
+	check("pid"; .process.pid == $t.pid and .damage.owner_pid == $t.pid),
+	check("comm"; .process.comm == $t.comm),
+	check("thread"; .damage.thread == $t.tid),
+	check("address"; .registration.address == $t.address and .registration.length == $t.length),
+	check("device"; .registration.device == $t.device and .registration.driver == "rdma_rxe"),
+	check("access"; (.registration.access | sort) == ($t.access | sort)),
+	check("api"; .registration.api == "reg_mr"),
+	check("within"; (.damage.start | hex) >= ($t.address | hex)
+		and (.damage.end | hex) <= ($t.address | hex) + $t.length),
+	check("pages"; .damage.pages == ((.damage.end | hex) - (.damage.start | hex)) / 4096
+		and .damage.pages == (if $t.case == "stale_part" then 1 elif $t.case == "stale_shrink" then $t.length / 8192 else $t.length / 4096 end)),
+	check("no_errno"; .registration.errno == null and .chain == null),
+	check("no_kernel_pointer"; tostring | test("0xffff[0-9a-f]{12}") | not)
 ])

@@ -147,7 +147,7 @@ slots_amiss() {
 	functions_now
 	slot_states | while read -r slot state; do
 		case $slot:$state in
-		*:attached | *:active | pin_fast_*:disabled | fork_madvise_*:disabled) ;;
+		*:attached | *:active | pin_fast_*:disabled | fork_madvise_*:disabled | stale_*:disabled) ;;
 		*:absent) ! grep -qx "$(slot_symbol "$slot")" /tmp/functions.now || echo "$slot $state" ;;
 		*) echo "$slot $state" ;;
 		esac
