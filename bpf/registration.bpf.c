@@ -26,21 +26,6 @@ static __always_inline int command_enter(__u16 api, void *attrs)
 	return 0;
 }
 
-static __always_inline int command_exit(void *ctx, __u16 api, __u32 fn, __s64 result)
-{
-	struct wire_span *s = span_find();
-
-	result = result < 0 ? result : 0;
-	if (!s) {
-		registration_unfollowed(ctx, api, result);
-		return 0;
-	}
-	if (result)
-		chain_push(s, fn, result);
-	registration_end(ctx, s, result);
-	return 0;
-}
-
 #define COMMAND(slot, api, fn, function)                                                            \
 	SEC("?kprobe/" #function)                                                                   \
 	int slot##_enter__kprobe(struct pt_regs *ctx)                                               \
@@ -50,7 +35,7 @@ static __always_inline int command_exit(void *ctx, __u16 api, __u32 fn, __s64 re
 	SEC("?kretprobe/" #function)                                                                \
 	int slot##_exit__kretprobe(struct pt_regs *ctx)                                             \
 	{                                                                                           \
-		return command_exit(ctx, WIRE_API_##api, WIRE_FN_##fn, (int)PT_REGS_RC(ctx));       \
+		return entry_exit(ctx, WIRE_API_##api, WIRE_FN_##fn, (int)PT_REGS_RC(ctx), true);   \
 	}
 
 COMMAND(reg_mr, REG_MR, UVERBS, ib_uverbs_reg_mr)

@@ -50,19 +50,11 @@ SEC("?kretprobe/io_sqe_buffers_register")
 int uring_exit__kretprobe(struct pt_regs *ctx)
 {
 	struct wire_span *s = span_find();
-	__s64 result = (int)PT_REGS_RC(ctx);
+	int result = PT_REGS_RC(ctx);
 
-	result = result < 0 ? result : 0;
-	if (!s || s->api != WIRE_API_IO_URING) {
-		registration_unfollowed(ctx, WIRE_API_IO_URING, result);
-		return 0;
-	}
-	if (result && !s->nchain)
+	if (s && s->api == WIRE_API_IO_URING && result < 0 && !s->nchain)
 		uring_next_buffer(s);
-	if (result)
-		chain_push(s, WIRE_FN_URING, result);
-	registration_end(ctx, s, result);
-	return 0;
+	return entry_exit(ctx, WIRE_API_IO_URING, WIRE_FN_URING, result, true);
 }
 
 /* What the buffer would charge to the ring's user; the charge itself is inlined in 7.3. A huge page counts whole. */
@@ -145,17 +137,7 @@ int xdp_umem_enter__kprobe(struct pt_regs *ctx)
 SEC("?kretprobe/xdp_umem_create")
 int xdp_umem_exit__kretprobe(struct pt_regs *ctx)
 {
-	struct wire_span *s = span_find();
-	__s64 result = error_of_pointer(PT_REGS_RC(ctx));
-
-	if (!s || s->api != WIRE_API_XDP_UMEM) {
-		registration_unfollowed(ctx, WIRE_API_XDP_UMEM, result);
-		return 0;
-	}
-	if (result)
-		chain_push(s, WIRE_FN_XDP_UMEM, result);
-	registration_end(ctx, s, result);
-	return 0;
+	return entry_exit(ctx, WIRE_API_XDP_UMEM, WIRE_FN_XDP_UMEM, error_of_pointer(PT_REGS_RC(ctx)), true);
 }
 
 /* --- VFIO ------------------------------------------------------------------------ */
@@ -186,17 +168,8 @@ int vfio_map_enter__kprobe(struct pt_regs *ctx)
 SEC("?kretprobe/vfio_iommu_type1_ioctl")
 int vfio_map_exit__kretprobe(struct pt_regs *ctx)
 {
-	struct wire_span *s = span_find();
-	__s64 result = PT_REGS_RC(ctx);
-
 	/* Without a span it is another ioctl, or a map that could not be followed: nothing tells which. */
-	if (!s || s->api != WIRE_API_VFIO_MAP)
-		return 0;
-	result = result < 0 ? result : 0;
-	if (result)
-		chain_push(s, WIRE_FN_VFIO_MAP, result);
-	registration_end(ctx, s, result);
-	return 0;
+	return entry_exit(ctx, WIRE_API_VFIO_MAP, WIRE_FN_VFIO_MAP, PT_REGS_RC(ctx), false);
 }
 
 /* --- fork protection --------------------------------------------------------------- */
@@ -228,14 +201,5 @@ int fork_madvise_enter__kprobe(struct pt_regs *ctx)
 SEC("?kretprobe/do_madvise")
 int fork_madvise_exit__kretprobe(struct pt_regs *ctx)
 {
-	struct wire_span *s = span_find();
-	__s64 result = (int)PT_REGS_RC(ctx);
-
-	if (!s || s->api != WIRE_API_FORK_MADVISE)
-		return 0;
-	result = result < 0 ? result : 0;
-	if (result)
-		chain_push(s, WIRE_FN_MADVISE, result);
-	registration_end(ctx, s, result);
-	return 0;
+	return entry_exit(ctx, WIRE_API_FORK_MADVISE, WIRE_FN_MADVISE, (int)PT_REGS_RC(ctx), false);
 }

@@ -290,4 +290,24 @@ static __always_inline void registration_end(void *ctx, struct wire_span *s, __s
 }
 
 
+/*
+ * The return of an entry point. `all`: whatever returns from this function is such a registration, so that
+ * one without a span is counted and told all the same.
+ */
+static __always_inline int entry_exit(void *ctx, __u16 api, __u32 fn, __s64 result, bool all)
+{
+	struct wire_span *s = span_find();
+
+	result = result < 0 ? result : 0;
+	if (!s || s->api != api) {
+		if (all)
+			registration_unfollowed(ctx, api, result);
+		return 0;
+	}
+	if (result)
+		chain_push(s, fn, result);
+	registration_end(ctx, s, result);
+	return 0;
+}
+
 #endif
