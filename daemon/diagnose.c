@@ -223,13 +223,29 @@ static void ask_all(const struct cause *table, uint32_t n, const struct incident
 	d->confidence = proven == 1 ? CONFIDENCE_proven : CONFIDENCE_likely;
 }
 
+/*
+ * A registration that found no slot to be followed in: hooks that are attached said nothing of it, and their
+ * silence means nothing.
+ */
+static void ask_unfollowed(const struct cause *table, uint32_t n, const struct incident *in,
+			   const struct identity *id, struct diagnosis *d)
+{
+	struct identity blind = *id;
+
+	memset(blind.fn_watched, 0, sizeof(blind.fn_watched));
+	blind.putback_watched = blind.target_watched = false;
+	ask_all(table, n, in, &blind, d);
+}
+
 void diagnose_with(const struct cause *table, uint32_t n, const struct incident *in,
 		   const struct identity *id, struct diagnosis *ret)
 {
 	assert(n <= CAUSES_MAX);
 	memset(ret, 0, sizeof(*ret));
 	/* Nothing failed in the end: there is no cause to name. */
-	if (in->stuck || in->stale || in->end.result != 0)
+	if (!in->stuck && !in->stale && in->end.result != 0 && !in->end.start_ns)
+		ask_unfollowed(table, n, in, id, ret);
+	else if (in->stuck || in->stale || in->end.result != 0)
 		ask_all(table, n, in, id, ret);
 	if (ret->cause)
 		return;

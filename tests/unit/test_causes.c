@@ -515,6 +515,31 @@ static void nothing_is_said_of_what_is_in_flight_or_ended_well(void **state)
 	assert_null(d.cause);
 }
 
+/* Nobody followed it: what no hook said rules nothing out, and only its errno does. */
+static void silence_about_what_was_not_followed_means_nothing(void **state)
+{
+	struct identity id = test_identity();
+	struct diagnosis d;
+	struct incident in;
+
+	(void)state;
+	build_failure(&in, EFAULT);
+	add_chain(&in, WIRE_FN_UVERBS, -EFAULT);
+	in.end.have = WIRE_HAVE_MEMLOCK | WIRE_HAVE_SIGNAL;
+	in.end.stage = WIRE_STAGE_UVERBS;
+	in.end.start_ns = 0;
+	diagnose(&in, &id, &d);
+	assert_null(d.cause);
+	for (size_t i = 0; i < d.nruled_out; i++) {
+		const int *errnos = d.ruled_out[i].cause->errnos;
+
+		while (errnos && *errnos && *errnos != EFAULT)
+			errnos++;
+		if (!errnos || *errnos)
+			fail_msg("%s is ruled out: %s", d.ruled_out[i].cause->id, d.ruled_out[i].because);
+	}
+}
+
 static void unknown_tells_what_was_seen_and_missing(void **state)
 {
 	struct identity id = test_identity();
@@ -573,6 +598,7 @@ int main(void)
 		cmocka_unit_test(two_proven_become_likely_in_any_order),
 		cmocka_unit_test(proven_wins_over_likely),
 		cmocka_unit_test(nothing_is_said_of_what_is_in_flight_or_ended_well),
+		cmocka_unit_test(silence_about_what_was_not_followed_means_nothing),
 		cmocka_unit_test(unknown_tells_what_was_seen_and_missing),
 		cmocka_unit_test(the_schema_has_the_same_words),
 	};
