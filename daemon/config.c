@@ -10,6 +10,7 @@
 
 #include "config.h"
 #include "listen.h"
+#include "slots.h"
 #include "suggest.h"
 
 static const char *const hook_words[] = {
@@ -40,11 +41,40 @@ static const char *check_listen(const char *text, uint64_t number)
 	return listen_parse(text, &a, &wrong) < 0 ? wrong : NULL;
 }
 
+/* "kretprobe", or one of the ways that go on from it: "kretprobe_va". */
+static bool is_how(const char *word, size_t len)
+{
+	static const char *const hows[] = { "fentry", "fexit", "kprobe", "kretprobe", "tp", "raw_tp", "tracefs", "ksyscall" };
+
+	for (size_t i = 0; i < sizeof(hows) / sizeof(hows[0]); i++) {
+		size_t n = strlen(hows[i]);
+
+		if (len >= n && strncmp(word, hows[i], n) == 0 && (len == n || word[n] == '_'))
+			return true;
+	}
+	return false;
+}
+
+/* HOW, or HOOK:HOW, with commas between them. */
 static const char *check_words(const char *text, uint64_t number)
 {
 	(void)number;
-	return text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_:,")] ?
-	       "is not a list of words, or of hook:word, with commas between them" : NULL;
+	while (*text) {
+		size_t len = strcspn(text, ","), hook = strcspn(text, ":,");
+		char name[64];
+
+		if (text[hook] == ':') {
+			snprintf(name, sizeof(name), "%.*s", (int)hook, text);
+			if (slot_index(name) < 0)
+				return "names a hook that there is not, before a colon: pinwhy doctor lists them";
+			if (!is_how(text + hook + 1, len - hook - 1))
+				return "names a way to hook that there is not, after a colon: fentry, fexit, kprobe, kretprobe, tp, raw_tp, tracefs";
+		} else if (!is_how(text, len)) {
+			return "names a way to hook that there is not: use fentry, fexit, kprobe, kretprobe, tp, raw_tp, tracefs, with commas between them";
+		}
+		text += len + (text[len] == ',');
+	}
+	return NULL;
 }
 
 static const char *check_function(const char *text, uint64_t number)

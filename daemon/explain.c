@@ -230,13 +230,13 @@ static void what(struct page *p)
 	struct json_object *access = jr_get(p->report, "registration.access", json_type_array);
 	struct json_object *flags = jr_get(p->report, "pin.gup_flags_names", json_type_array);
 	char size[TEXT_BYTES_LEN];
-	int64_t n;
+	uint64_t length;
 
 	if (!jr_get(p->report, "registration", json_type_object))
 		return;
 	begin(p);
-	if (jr_int(p->report, "registration.length", &n))
-		add(p, "%s", text_bytes(size, (uint64_t)n));
+	if (jr_uint(p->report, "registration.length", &length))
+		add(p, "%s", length == UINT64_MAX ? "the whole address space" : text_bytes(size, length));
 	else
 		add(p, other_kinds(p) ? "registrations" : "a registration");
 	quote_if(p, " at ", jr_string(p->report, "registration.address"), "");
@@ -394,6 +394,9 @@ static int telling(const struct page *p, struct json_object *entry)
 
 	if (strncmp(because, "errno ", 6) != 0)
 		score += 4;
+	/* Where it ended says less than a number that was compared. */
+	if (strncmp(because, "it ended ", 9) == 0)
+		score -= 3;
 	if (cause && (names_errno(cause->what, name) || names_errno(cause->how, name)))
 		score += 2;
 	return score + has_digit(because);

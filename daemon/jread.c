@@ -38,6 +38,16 @@ bool jr_int(struct json_object *o, const char *path, int64_t *ret_value)
 	return true;
 }
 
+bool jr_uint(struct json_object *o, const char *path, uint64_t *ret_value)
+{
+	struct json_object *v = jr_get(o, path, json_type_int);
+
+	if (!v)
+		return false;
+	*ret_value = json_object_get_uint64(v);
+	return true;
+}
+
 size_t jr_length(struct json_object *array)
 {
 	return array ? json_object_array_length(array) : 0;

@@ -12,6 +12,8 @@
 struct json_object *jr_get(struct json_object *o, const char *path, enum json_type type);
 /* "" when there is none. */
 const char *jr_string(struct json_object *o, const char *path);
+/* The same for what may need all 64 bits: lengths. */
+bool jr_uint(struct json_object *o, const char *path, uint64_t *ret_value);
 bool jr_int(struct json_object *o, const char *path, int64_t *ret_value);
 /* Of an array, which may be NULL. */
 size_t jr_length(struct json_object *array);

@@ -64,7 +64,30 @@ static void tell_folios(const struct incident *in, struct finding *f)
 		finding_evidence(f, "%u folios that stayed were described, their counts could not be read", in->nfolios);
 }
 
-static void tell_remedies(const char *stage, struct finding *f)
+/* What a thread waits for, by the function it waits in; the first that its name begins with. */
+static void tell_wait(const struct incident *in, struct finding *f)
+{
+	static const struct {
+		const char *fn, *look;
+	} waits[] = {
+		{ "folio_wait", "a page of the range is being read or written: look at the disk or server behind the file, or at the FUSE daemon (dmesg: blocked for more than 120 seconds)" },
+		{ "io_schedule", "it waits for I/O: look at the disk or server behind the range" },
+		{ "rwsem_down", "another thread of the process holds its memory map: look at the stacks in /proc/PID/task/*/stack" },
+		{ "request_wait_answer", "a FUSE daemon does not answer: look at it, or abort its connection (/sys/fs/fuse/connections/*/abort)" },
+		{ "rpc_wait", "an NFS server does not answer" },
+	};
+	const char *fn = in->sighting.waits_in;
+	size_t i;
+
+	if (!in->stuck || !fn[0])
+		return;
+	finding_evidence(f, "the thread waits in %s (%s)", fn, in->sighting.verified);
+	for (i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
+		if (strncmp(fn, waits[i].fn, strlen(waits[i].fn)) == 0)
+			finding_remedy(f, "%s", waits[i].look);
+}
+
+static void tell_remedies(const struct incident *in, const char *stage, struct finding *f)
 {
 	static const struct {
 		const char *stage;
@@ -79,7 +102,10 @@ static void tell_remedies(const char *stage, struct finding *f)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+	/* An object of the command that is not there: the protection domain is the only one most commands name. */
+	if (in->end.result == -ENOENT)
+		finding_remedy(f, "the protection domain given is not, or no longer, one of this context: look for one that was deallocated, or of another device or process");
+	for (i = 0; i < sizeof(hints) / sizeof(hints[0]) && in->end.result != -ENOENT && !in->stuck; i++)
 		if (strcmp(hints[i].stage, stage) == 0)
 			finding_remedy(f, "%s", hints[i].look);
 	finding_remedy(f, "`pinwhy doctor` tells which hooks this kernel lacks");
@@ -180,6 +206,7 @@ void diagnose_unknown(const struct incident *in, const struct identity *id, stru
 	tell_chain(in, id, ret);
 	tell_pin(in, id, ret);
 	tell_folios(in, ret);
-	tell_remedies(stage, ret);
+	tell_wait(in, ret);
+	tell_remedies(in, stage, ret);
 	tell_missing(in, id, ret);
 }

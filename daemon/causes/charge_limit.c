@@ -44,7 +44,6 @@ void charge_raise_limit(const struct incident *in, const struct identity *id, ui
 {
 	const char *set_by = FACT_KNOWN(&in->facts, limit_set_by) ? in->facts.limit_set_by : "";
 	const struct wire_reg_end *e = &in->end;
-	char need[TEXT_BYTES_LEN];
 	uint64_t bytes;
 	bool told;
 	size_t i;
@@ -59,7 +58,7 @@ void charge_raise_limit(const struct incident *in, const struct identity *id, ui
 	if (__builtin_mul_overflow(pages, id->page_size, &bytes))
 		bytes = UINT64_MAX;
 	if (!told) {
-		finding_remedy(ret, "%s (this request needs at least %s)", generic, text_bytes(need, bytes));
+		finding_remedy(ret, "%s (this request needs at least %" PRIu64 " KiB)", generic, bytes / 1024);
 		finding_remedy(ret, "limits.conf applies to logins only: a service, and every job it starts, keeps the service's limit");
 	}
 	if (e->memlock_hard_bytes > e->memlock_soft_bytes && e->memlock_hard_bytes >= bytes)

@@ -230,7 +230,7 @@ static void tell_signal(const struct incident *in, const struct identity *id, st
 		finding_remedy(ret, "look for who sent signal %u: a scheduler's time limit, a supervisor's stop timeout, a person (the unit's or job's log; `auditctl -a always,exit -S kill` for the next time)", signal);
 	else
 		finding_remedy(ret, "look for the thread that called exit() or exec(), and end registering threads before");
-	finding_remedy(ret, "if the registration took long (see duration_ns): allow for that in the stop timeout, or register in smaller parts");
+	finding_remedy(ret, "if the registration took long: allow for that in the stop timeout, or register in smaller parts");
 }
 
 void cause_fatal_signal_during_pin(const struct incident *in, const struct identity *id, struct finding *ret)

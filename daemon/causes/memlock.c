@@ -274,8 +274,8 @@ void cause_rlimit_memlock_exceeded(const struct incident *in, const struct ident
 		finding_summary(ret, "registering %s would take what user %u has locked to %s; the process's memlock limit is %s (soft)",
 				a, in->end.uid, b, soft);
 	else
-		finding_summary(ret, "registering %s would take this process to %s of %s memory; its memlock limit is %s (soft)",
-				a, b, c.to == CHARGE_TO_LOCKED ? "locked" : "pinned", soft);
+		finding_summary(ret, "registering %s would take this process to %s (%" PRIu64 " pages) of %s memory; its memlock limit is %s (soft, %" PRIu64 " pages)",
+				a, b, need(&c), c.to == CHARGE_TO_LOCKED ? "locked" : "pinned", soft, c.limit_pages);
 	tell(in, id, &c, alone ? DETAIL_one_request_over_limit : DETAIL_sum_over_limit, ret);
 	charge_raise_limit(in, id, need(&c), ret);
 	if (!alone)

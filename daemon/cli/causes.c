@@ -8,7 +8,9 @@
 #include "cli/cli.h"
 #include "diagnose.h"
 #include "jbuild.h"
+#include "names.h"
 #include "suggest.h"
+#include "text.h"
 
 static const char help[] =
 	"Usage: pinwhy causes [ID] [--json]\n"
@@ -38,9 +40,25 @@ static void print_wrapped(const char *text)
 	fputc('\n', stdout);
 }
 
+/* "EINVAL, EOPNOTSUPP": of the function that fails. */
+static const char *errno_list(const struct cause *c, char *buf, size_t size)
+{
+	struct text t;
+
+	text_init(&t, buf, size);
+	for (const int *e = c->errnos; *e; e++)
+		text_item(&t, name_errno(*e));
+	return buf;
+}
+
 static void print_cause(const struct cause *c)
 {
-	printf("%s\n%s\n\nWhat happens\n", c->id, c->title);
+	char errnos[128];
+
+	printf("%s\n%s\n\n", c->id, c->title);
+	if (c->errnos)
+		printf("Errno\n  %s\n\n", errno_list(c, errnos, sizeof(errnos)));
+	puts("What happens");
 	print_wrapped(c->what);
 	puts("\nHow pinwhy tells");
 	print_wrapped(c->how);
@@ -52,17 +70,27 @@ static void list_causes(void)
 {
 	uint32_t i;
 
-	for (i = 0; i < ncauses; i++)
-		printf("%s\n    %s\n", causes[i].id, causes[i].title);
+	for (i = 0; i < ncauses; i++) {
+		char errnos[128];
+
+		printf("%s%s%s\n    %s\n", causes[i].id, causes[i].errnos ? "  " : "",
+		       causes[i].errnos ? errno_list(&causes[i], errnos, sizeof(errnos)) : "", causes[i].title);
+	}
 	puts("unknown\n    the absence of a verdict: the report tells what was seen and what was missing");
 }
 
 static struct json_object *cause_json(struct jbuild *b, const struct cause *c)
 {
-	struct json_object *o = jb_object(b);
+	struct json_object *o = jb_object(b), *errnos;
 
 	jb_string(b, o, "id", c->id);
 	jb_string(b, o, "title", c->title);
+	if (c->errnos) {
+		errnos = jb_array(b);
+		for (const int *e = c->errnos; *e; e++)
+			jb_append_string(b, errnos, name_errno(*e));
+		jb_put(b, o, "errnos", errnos);
+	}
 	jb_string(b, o, "what", c->what);
 	jb_string(b, o, "how", c->how);
 	jb_string(b, o, "confirm", c->confirm);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "enrich/enrich.h"
@@ -70,6 +71,9 @@ static void examine_slots(struct examination *x)
 		if (st.expected && st.state < SLOT_ATTACHED)
 			problem(x, DEGRADED, "hook %s (%s): %s", st.name, st.purpose, st.reason);
 	}
+	if (access("/sys/kernel/tracing/events", F_OK) && access("/sys/kernel/debug/tracing/events", F_OK))
+		problem(x, DEGRADED, "tracefs is not mounted, so that tracepoints cannot be attached and return probes have few "
+			"instances: mount -t tracefs tracefs /sys/kernel/tracing");
 	if (!loader_placement_known(x->loader, &why))
 		problem(x, DEGRADED, "%s", why);
 	if (!loader_pids_ours(&why))

@@ -144,7 +144,10 @@ static void what_is_wrong_is_named_with_its_place(void **state)
 	refused("[pinwhy]\nverbose = perhaps\n", "test.conf:2: ", "yes or no");
 	refused("[pinwhy]\nreports =\n", "test.conf:2: ", "empty");
 	refused("[pinwhy]\nlisten = 0.0.0.0:80\n", "test.conf:2: ", "loopback");
-	refused("[attach]\navoid = fentry fexit\n", "test.conf:2: ", "commas");
+	refused("[attach]\navoid = fentry fexit\n", "test.conf:2: ", "a way to hook that there is not");
+	refused("[attach]\navoid = fentry,fantry\n", "test.conf:2: ", "a way to hook that there is not");
+	refused("[attach]\navoid = nosuch:kprobe\n", "test.conf:2: ", "a hook that there is not");
+	refused("[attach]\navoid = putback:kproob\n", "test.conf:2: ", "after a colon");
 	refused("[pinwhy]\nverbose = yes\nnonsense\n", "test.conf:3: ", "key = value");
 	refused("[pinwhy\nverbose = yes\n", "test.conf:1: ", "key = value");
 }
