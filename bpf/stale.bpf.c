@@ -354,9 +354,13 @@ static __always_inline int pages_go(__u64 mm, __u64 start, __u64 end, __u32 advi
 {
 	struct wire_vma vma;
 
-	if (advice == MADV_REMOVE)
-		return 1;
 	if (mm != current_mm() || vma_lookup(start, &vma) || vma.end < end)
+		return -1;
+	/* Of huge pages only whole ones go: the end is rounded down (mm/madvise.c). */
+	if (vma.flags & VM_HUGETLB)
+		return (end - start) >> (vma.block_shift & 63) ? -1 : 0;
+	/* A large folio of shmem that is pinned is cleared, not taken out. */
+	if (advice == MADV_REMOVE)
 		return -1;
 	return !(vma.flags & VM_SHARED);
 }

@@ -35,6 +35,22 @@ static void clean_strings(struct wire_reg_end *e)
 		text_clean(e->frames[i].library, sizeof(e->frames[i].library));
 }
 
+/*
+ * Frame pointers lead to words that are no return addresses. For one in no mapping the kernel takes the
+ * next mapping above it, with an offset below zero (kernel/bpf/stackmap.c, find_vma, 6.1 and 7.3).
+ */
+#define USER_ADDRESS_END (1ULL << 56)
+
+static void drop_frames_of_nothing(struct wire_reg_end *e)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < e->nframes; i++)
+		if (e->frames[i].offset < USER_ADDRESS_END)
+			e->frames[kept++] = e->frames[i];
+	e->nframes = kept;
+}
+
 static int check_fields(struct wire_reg_end *e)
 {
 	uint32_t i;
@@ -45,6 +61,8 @@ static int check_fields(struct wire_reg_end *e)
 	    e->stage >= WIRE_STAGE_MAX)
 		return -EBADMSG;
 	if (e->result > 0 || e->result < -4095)
+		return -EBADMSG;
+	if (e->fw.err > 0 || e->fw.err < -4095)
 		return -EBADMSG;
 	if (e->api >= WIRE_API_MAX)
 		e->api = WIRE_API_NONE;
@@ -59,6 +77,7 @@ static int check_fields(struct wire_reg_end *e)
 	e->ipc_lock = !!e->ipc_lock;
 	e->was_reported = !!e->was_reported;
 	e->init_user_ns = !!e->init_user_ns;
+	drop_frames_of_nothing(e);
 	clean_strings(e);
 	return 0;
 }
@@ -89,10 +108,18 @@ static int check_stale(struct wire_stale *s)
 	return check_fields(&s->end);
 }
 
+static bool absurd(__s64 count)
+{
+	return count < -(1LL << 40) || count > 1LL << 40;
+}
+
 static int check_folio(struct wire_folio *f)
 {
 	/* An order is a shift count. */
 	if (f->order > 40 || f->hdr.span_id == 0)
+		return -EBADMSG;
+	/* Sums of these are made; no folio has more of anything. */
+	if (absurd(f->refcount) || absurd(f->mapcount) || absurd(f->pincount) || absurd(f->expected))
 		return -EBADMSG;
 	text_clean(f->area, sizeof(f->area));
 	return 0;

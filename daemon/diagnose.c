@@ -161,6 +161,12 @@ static void add_errnos(struct text *t, const int *errnos)
 
 #define IN_UMEM (IN(limits) | IN(umem) | IN(pin) | IN(placement) | IN(sg) | IN(dma_map))
 
+/* Nobody followed it, and its kind of call makes an errno of its own out of a pin that stopped early. */
+static bool hides_errno(const struct incident *in)
+{
+	return !in->end.start_ns && (in->end.api == WIRE_API_IO_URING || in->end.api == WIRE_API_XDP_UMEM);
+}
+
 /* What the row alone rules out. False: its function must be asked. */
 static bool out_of_place(const struct cause *c, const struct incident *in, const struct identity *id, struct finding *f)
 {
@@ -172,7 +178,7 @@ static bool out_of_place(const struct cause *c, const struct incident *in, const
 		i++;
 	text_init(&t, f->because, sizeof(f->because));
 	/* Of a pin that stopped early the errno is lost: the one it ended with is the caller's. */
-	if (c->errnos && !c->errnos[i] && !(c->stages & IN(pin) && incident_pin_short(in, id, NULL))) {
+	if (c->errnos && !c->errnos[i] && !(c->stages & IN(pin) && (incident_pin_short(in, id, NULL) || hides_errno(in)))) {
 		text_add(&t, "errno is %s (%d), and this gives ", name_errno(err), err);
 		add_errnos(&t, c->errnos);
 	} else if (c->stages && stage != STAGE_unknown && !(c->stages & 1u << stage)) {

@@ -156,6 +156,9 @@ bool incident_uring_refused(const struct incident *in, const struct identity *id
 		return false;
 	if (incident_errno(in, WIRE_FN_URING_ACCOUNT) == ENOMEM)
 		return true;
+	/* Seen to be made and not to be refused. */
+	if (id->fn_watched[WIRE_FN_URING_ACCOUNT])
+		return false;
 	return e->nchain && e->chain[0].fn == WIRE_FN_URING_BUFFER && e->chain[0].result == -ENOMEM &&
 	       (e->have & need) == need && e->memlock_soft_bytes != UINT64_MAX &&
 	       add_exceeds(e->account.asked_pages, e->account.user_locked_pages, e->memlock_soft_bytes / id->page_size);
@@ -215,11 +218,14 @@ bool incident_umem_excluded(const struct incident *in, const struct identity *id
 int incident_decisive_errno(const struct incident *in)
 {
 	int pin = incident_errno(in, WIRE_FN_GUP_LONGTERM);
-	uint32_t i;
+	uint32_t i = 0;
 
-	if (pin)
+	/* A pin that failed and was repeated with success decided nothing: what counts comes behind it. */
+	if (pin && in->end.stage == WIRE_STAGE_PINNED)
+		i = (uint32_t)(incident_chain(in, WIRE_FN_GUP_LONGTERM) - in->end.chain) + 1;
+	else if (pin)
 		return pin;
-	for (i = 0; i < in->end.nchain; i++)
+	for (; i < in->end.nchain; i++)
 		if (in->end.chain[i].result < 0)
 			return (int)-in->end.chain[i].result;
 	return in->end.result < 0 ? (int)-in->end.result : 0;
@@ -298,6 +304,9 @@ static enum stage stage_of_failure(const struct incident *in, const struct ident
 			return by_function[i].stage;
 	if (incident_chain(in, WIRE_FN_UMEM))
 		return stage_of_umem(in, id);
+	/* siw of 6.1 and older pins, and checks the limit, by itself. */
+	if (incident_chain(in, WIRE_FN_DRIVER_SIW) && !(in->end.have & WIRE_HAVE_UMEM))
+		return STAGE_unknown;
 	if (incident_entered_driver(in))
 		return id->fn_watched[WIRE_FN_UMEM] ? STAGE_provider : STAGE_unknown;
 	if (in->end.nchain && in->end.chain[0].fn == name_api_entry(in->end.api))

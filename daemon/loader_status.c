@@ -174,6 +174,8 @@ static void forget_blind(const struct loader *l, struct identity *id)
 
 void loader_identity(const struct loader *l, struct identity *id)
 {
+	const char *inlined;
+
 	kfacts_names(l->kf, id);
 	memset(id->fn_watched, 0, sizeof(id->fn_watched));
 	for (int i = 0; i < NSLOTS; i++) {
@@ -187,6 +189,9 @@ void loader_identity(const struct loader *l, struct identity *id)
 		snprintf(id->fn_module[fn], sizeof(id->fn_module[fn]), "%s", s->module);
 		id->fn_watched[fn] = s->link != NULL;
 	}
+	/* 7.3: a copy of it is inlined where buffers are registered, and that one is not seen. */
+	if (kfacts_symbol(l->kf, "io_account_mem", &inlined) == ANSWER_YES)
+		id->fn_watched[WIRE_FN_URING_ACCOUNT] = false;
 	id->putback_watched = l->slots[SLOT_ID_putback].link != NULL;
 	id->target_watched = l->slots[SLOT_ID_migrate_target].link != NULL;
 	forget_blind(l, id);

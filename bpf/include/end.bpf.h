@@ -86,7 +86,8 @@ static __always_inline void read_fate(struct wire_reg_end *e)
 		e->policy_nodes = BPF_CORE_READ(policy, nodes.bits[0]);
 	}
 	oom = bpf_map_lookup_elem(&oom_kills, &tgid);
-	if (!oom)
+	/* The number may have been another process's when that was chosen. */
+	if (!oom || (!e->oom_victim && oom->time_ns < e->start_ns))
 		return;
 	e->oom = *oom;
 	e->have |= WIRE_HAVE_OOM;

@@ -124,7 +124,7 @@ static bool has_what(const struct wire_reg_end *e)
 
 /*
  * What a re-registration is refused for before its access flags are looked at: unknown flags or none, a
- * new range without address, iova or length or with differing page offsets.
+ * new range with differing page offsets (older kernels also refuse one without address, iova or length).
  */
 static enum detail rereg_fault(const struct incident *in, const struct identity *id)
 {
@@ -135,7 +135,7 @@ static enum detail rereg_fault(const struct incident *in, const struct identity 
 	if ((e->args.flags & ~(uint32_t)REREG_ALL) || !e->args.flags)
 		return DETAIL_rereg_flags;
 	if ((e->args.flags & REREG_TRANS) && (e->have & WIRE_HAVE_COMMAND) &&
-	    (!e->address || !e->iova || !e->length || ((e->address ^ e->iova) & (id->page_size - 1))))
+	    ((e->address ^ e->iova) & (id->page_size - 1)))
 		return DETAIL_rereg_translation;
 	return DETAIL_none;
 }

@@ -197,6 +197,9 @@ void cause_io_uring_over_1g(const struct incident *in, const struct identity *id
 
 	if (!(e->have & WIRE_HAVE_ARGS) || (!first && !first_is(in, WIRE_FN_URING_BUFFER, EFAULT)))
 		return;
+	/* Without an address it is refused for that, and a 32-bit caller's buffers are laid out in another way. */
+	if (!e->address || e->length >> 44)
+		return;
 	if (e->length <= most) {
 		ret->kind = FINDING_RULED_OUT;
 		finding_because(ret, "buffer %u has %" PRIu64 " bytes, not more than %" PRIu64, e->args.index, (uint64_t)e->length, most);

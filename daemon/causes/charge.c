@@ -170,9 +170,10 @@ static void charge_user(const struct incident *in, const struct identity *id, st
 	c->held_pages = c->held_after_pages = e->account.user_locked_pages;
 	c->limit_pages = e->memlock_soft_bytes / id->page_size;
 	c->over_before = c->over_after = add(c->asked_pages, c->held_pages) > c->limit_pages;
-	if (incident_uring_refused(in, id))
+	if (incident_uring_refused(in, id)) {
 		charge_ring(in, c);
-	else if (e->api == WIRE_API_XDP_UMEM && incident_errno(in, WIRE_FN_XDP_UMEM) == ENOBUFS)
+		c->sure &= !!incident_chain(in, WIRE_FN_URING_ACCOUNT);
+	} else if (e->api == WIRE_API_XDP_UMEM && incident_errno(in, WIRE_FN_XDP_UMEM) == ENOBUFS)
 		charge_area(in, c);
 }
 

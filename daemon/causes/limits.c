@@ -119,6 +119,7 @@ void cause_mr_object_limit(const struct incident *in, const struct identity *id,
 {
 	const struct wire_reg_end *e = &in->end;
 	uint64_t count = in->facts.mr_device_count;
+	bool only_reason = strcmp(e->driver, "rdma_rxe") == 0;
 
 	if (not_full(in, id, ret) || !device_full(in) || !call_driver_first(in))
 		return;
@@ -133,7 +134,11 @@ void cause_mr_object_limit(const struct incident *in, const struct identity *id,
 		finding_evidence(ret, "%" PRIu64 " of them are this process's", in->facts.mr_process_count);
 	if (over_device_length(in))
 		finding_evidence(ret, "not proven: the length is more than the device takes as well");
-	ret->kind = call_same_errno(in, ret) && call_umem_watched(id, ret) && !over_device_length(in) ?
+	/* Other drivers give the same errnos for other reasons before they come to the memory. */
+	if (!only_reason)
+		finding_missing(ret, "the driver's own reason", "%s may refuse a registration for more than this before it comes to the memory",
+				e->driver[0] ? e->driver : "the driver");
+	ret->kind = call_same_errno(in, ret) && call_umem_watched(id, ret) && !over_device_length(in) && only_reason ?
 		FINDING_PROVEN : FINDING_LIKELY;
 	finding_remedy(ret, "find who holds them: `rdma resource show mr dev %s` lists a pid per memory region; one that only grows leaks", e->device);
 	finding_remedy(ret, "register fewer and larger regions, or bound the registration cache of the communication library (UCX_RCACHE_MAX_REGIONS with UCX)");
@@ -167,8 +172,10 @@ void cause_max_mr_size_exceeded(const struct incident *in, const struct identity
 		finding_evidence(ret, "not proven: the driver took the length first and failed later");
 	if (device_full(in))
 		finding_evidence(ret, "not proven: the device is out of memory regions as well");
-	ret->kind = call_same_errno(in, ret) && call_umem_watched(id, ret) && before && !device_full(in) ?
-		FINDING_PROVEN : FINDING_LIKELY;
+	finding_missing(ret, "the driver's own reason", "what a driver refuses by itself has several reasons with one errno");
+	call_same_errno(in, ret);
+	call_umem_watched(id, ret);
+	ret->kind = FINDING_LIKELY;
 	finding_remedy(ret, "split the registration into regions of at most %s each", most);
 }
 

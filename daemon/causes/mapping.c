@@ -74,7 +74,7 @@ void cause_address_not_mapped(const struct incident *in, const struct identity *
 		ret->kind = FINDING_RULED_OUT;
 		return;
 	}
-	if (!failing_pin(in, id, EFAULT) || (!later && !failing_hole(in, id)))
+	if (!failing_pin(in, id, EFAULT) || failing_fault(in) || (!later && !failing_hole(in, id)))
 		return;
 	index = incident_index(in, id, failing_address(in, id));
 	ret->detail = index == 0 ? DETAIL_hole_at_start : DETAIL_hole_inside;

@@ -183,8 +183,8 @@ static void tell_user(const struct incident *in, const struct identity *id, cons
 	if (ring && incident_chain(in, WIRE_FN_URING_ACCOUNT))
 		finding_evidence(f, "%s = -ENOMEM, which it gives for nothing else", name_fn(id, WIRE_FN_URING_ACCOUNT));
 	else if (ring)
-		finding_evidence(f, "%s = -ENOMEM, and no pin failed: the ring charges its user, and over the limit it is refused",
-				 name_fn(id, WIRE_FN_URING_BUFFER));
+		finding_missing(f, "memlock.charge", "on this kernel the charge is inlined into %s, which gives -ENOMEM for want of memory as well",
+				name_fn(id, WIRE_FN_URING_BUFFER));
 	else
 		finding_evidence(f, "%s = -ENOBUFS, which it gives for nothing else; CAP_IPC_LOCK is not effective",
 				 name_fn(id, WIRE_FN_XDP_UMEM));

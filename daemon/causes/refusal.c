@@ -39,7 +39,7 @@ bool failing_hole(const struct incident *in, const struct identity *id)
 	const uint64_t address = failing_address(in, id);
 	uint32_t i;
 
-	if ((e->have & need) != need || e->fault_vma_state != WIRE_FAULT_VMA_HOLE)
+	if (failing_fault(in) || (e->have & need) != need || e->fault_vma_state != WIRE_FAULT_VMA_HOLE)
 		return false;
 	for (i = 0; e->have & WIRE_HAVE_VMAS && i < e->nvmas; i++)
 		if (e->vmas[i].start <= address && address < e->vmas[i].end)
@@ -58,12 +58,18 @@ bool failing_pin(const struct incident *in, const struct identity *id, int err)
 	       e->gup_result == -err && incident_index(in, id, e->gup_start) >= 0;
 }
 
+const struct wire_chain *failing_fault(const struct incident *in)
+{
+	const struct wire_chain *userfault = incident_chain(in, WIRE_FN_USERFAULT);
+
+	return userfault ? userfault : incident_chain(in, WIRE_FN_HUGETLB_ALLOC);
+}
+
 uint32_t failing_key(const struct incident *in, const struct identity *id)
 {
 	const struct wire_vma *v = failing_vma(in, id);
 
-	if (!v || strcmp(id->machine, "x86_64") != 0 || incident_chain(in, WIRE_FN_HUGETLB_ALLOC) ||
-	    incident_chain(in, WIRE_FN_USERFAULT))
+	if (!v || strcmp(id->machine, "x86_64") != 0 || failing_fault(in))
 		return 0;
 	return v->flags >> KEY_SHIFT & KEY_MASK;
 }
@@ -149,7 +155,10 @@ enum refusal refusal_of(const struct incident *in, const struct identity *id)
 	if (!v || !id->foll_write || !id->foll_force || !id->foll_longterm || !id->foll_pin)
 		return REFUSAL_UNKNOWN;
 	row = stopping_row(in, id, v);
-	return row < CHECKS ? checks[row].refusal : REFUSAL_NONE;
+	if (row == CHECKS)
+		return REFUSAL_NONE;
+	/* A fault is tried of a mapping that passed: this one has come since, or the fault was another page's. */
+	return failing_fault(in) ? REFUSAL_UNKNOWN : checks[row].refusal;
 }
 
 bool refusal_rules_out(const struct incident *in, const struct identity *id, enum refusal mine, struct finding *f)

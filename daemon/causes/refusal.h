@@ -44,6 +44,8 @@ bool failing_hole(const struct incident *in, const struct identity *id);
  * the errno is lost; what its mapping is decides all the same, so it counts as EFAULT, which is what mappings give.
  */
 bool failing_pin(const struct incident *in, const struct identity *id, int err);
+/* What was seen to fail in a page fault of the pin, which takes a mapping that passed every check. NULL: nothing. */
+const struct wire_chain *failing_fault(const struct incident *in);
 /*
  * Its protection key, 0 = none, or not asked. Whether a key refuses cannot be seen: the check asks it last,
  * after all that enum refusal lists. A fault that was seen has come past it.

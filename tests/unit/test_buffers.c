@@ -135,8 +135,15 @@ static void one_gigabyte(void **state)
 	proven(cause, DETAIL_buffer_over_1g);
 	in.end.length = 1ULL << 30;
 	unknown(cause, "not more than 1073741824");
-	in.end.length = UINT64_MAX;
+	/* Two 32-bit fields of a 32-bit caller, read as one. */
+	in.end.length = 1ULL << 44;
+	unknown(cause, NULL);
+	in.end.length = (1ULL << 44) - 1;
 	proven(cause, DETAIL_buffer_over_1g);
+	/* Refused for having no address, whatever its length. */
+	in.end.address = 0;
+	unknown(cause, NULL);
+	prove_io_uring_over_1g(&in);
 	in.end.have &= ~(uint32_t)WIRE_HAVE_ARGS;
 	unknown(cause, NULL);
 	prove_io_uring_over_1g(&in);

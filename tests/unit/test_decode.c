@@ -111,8 +111,35 @@ static void bounds(void **state)
 	in.end.chain[0].result = INT64_MIN;
 	assert_int_equal(decode_end(), -EBADMSG);
 	in.end.chain[0].result = 1;
+	in.end.fw.err = 1;
+	assert_int_equal(decode_end(), -EBADMSG);
+	in.end.fw.err = INT32_MIN;
+	assert_int_equal(decode_end(), -EBADMSG);
+	in.end.fw.err = -4095;
+	assert_int_equal(decode_end(), 0);
+	in.folios[0].mapcount = INT64_MAX;
+	assert_int_equal(decode_event(&in.folios[0], sizeof(in.folios[0]), &ev), -EBADMSG);
+	in.folios[0].mapcount = 0;
 	in.folios[0].order = 64;
 	assert_int_equal(decode_event(&in.folios[0], sizeof(in.folios[0]), &ev), -EBADMSG);
+}
+
+/* Of a stack: an address in a file, one in none, one below a mapping that was taken for it, the kernel's. */
+static void frames(void **state)
+{
+	static const uint64_t offsets[] = { 0xfdd6b, 0xffffa9efa40ea000, 0x7f0000001000, UINT64_MAX, 1ULL << 56, 0 };
+	size_t i;
+
+	(void)state;
+	in.end.nframes = sizeof(offsets) / sizeof(offsets[0]);
+	for (i = 0; i < in.end.nframes; i++)
+		in.end.frames[i] = (struct wire_frame){ .offset = offsets[i], .known = i < 2 };
+	assert_int_equal(decode_end(), 0);
+	assert_int_equal(ev.end.nframes, 3);
+	assert_int_equal(ev.end.frames[0].offset, 0xfdd6b);
+	assert_int_equal(ev.end.frames[1].offset, 0x7f0000001000);
+	assert_int_equal(ev.end.frames[1].known, 0);
+	assert_int_equal(ev.end.frames[2].offset, 0);
 }
 
 static void success_only_of_what_was_stuck(void **state)
@@ -180,7 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(good_records), TEST(unaligned), TEST(every_other_size), TEST(failure_leaves_the_result_alone),
-		TEST(kinds_and_versions), TEST(bounds), TEST(success_only_of_what_was_stuck),
+		TEST(kinds_and_versions), TEST(bounds), TEST(frames), TEST(success_only_of_what_was_stuck),
 		TEST(unknown_words_become_unknown), TEST(strings), TEST(spans),
 	};
 

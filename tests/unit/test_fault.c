@@ -83,7 +83,12 @@ static void no_huge_page_without_a_huge_mapping(void **state)
 	in.end.fault_vma.flags &= ~0x400000ULL;
 	unknown(HUGE, "lies in no huge pages");
 	prove_hugetlb_pool_or_cgroup_empty(&in);
+	/* Made read-only since, or the page was another one's: neither is sure. */
 	in.end.fault_vma.flags &= ~2ULL;
+	expect("unknown", CONFIDENCE_unknown);
+	in.end.nchain = 0;
+	add_chain(&in, WIRE_FN_GUP_LONGTERM, -EFAULT);
+	fail_upwards(&in, EFAULT);
 	expect("vma_permission_mismatch", CONFIDENCE_proven);
 	expect_ruled_out(HUGE, "missing write permission");
 	prove_hugetlb_pool_or_cgroup_empty(&in);

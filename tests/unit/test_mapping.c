@@ -145,6 +145,57 @@ static void efault_without_a_pin(void **state)
 	assert_null(ruled_out(&d, ID));
 }
 
+/* A hole, or a mapping not to be written, where a page fault was seen to fail: one of the two came later. */
+static void a_fault_was_tried(void **state)
+{
+	static const uint32_t tried[] = { WIRE_FN_HUGETLB_ALLOC, WIRE_FN_USERFAULT };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		setup(state);
+		add_chain(&in, tried[i], i ? -EFAULT : -ENOSPC);
+		expect("unknown", CONFIDENCE_unknown);
+		in.end.fault_vma_state = WIRE_FAULT_VMA_HOLE_LATER;
+		expect("unknown", CONFIDENCE_unknown);
+		fail_in_mapping(&in, EFAULT, 0x71);
+		expect("vma_permission_mismatch", CONFIDENCE_proven);
+		add_chain(&in, tried[i], i ? -EFAULT : -ENOSPC);
+		expect("unknown", CONFIDENCE_unknown);
+	}
+}
+
+/* The caller's errno of a call that nobody followed says nothing of the pin below it. */
+static void an_errno_nobody_followed(void **state)
+{
+	(void)state;
+	in.end.nchain = 0;
+	in.end.api = WIRE_API_IO_URING;
+	in.end.result = -ENOMEM;
+	in.end.start_ns = 0;
+	diagnose(&in, &id, &d);
+	assert_null(ruled_out(&d, ID));
+	in.end.start_ns = 1;
+	diagnose(&in, &id, &d);
+	assert_non_null(ruled_out(&d, ID));
+}
+
+/* Its first pin was repeated and done; what ended it comes behind. */
+static void decisive_errno(void **state)
+{
+	(void)state;
+	assert_int_equal(incident_decisive_errno(&in), EFAULT);
+	in.end.nchain = 0;
+	add_chain(&in, WIRE_FN_GUP_LONGTERM, -EFAULT);
+	add_chain(&in, WIRE_FN_DRIVER_MLX5, -EINVAL);
+	assert_int_equal(incident_decisive_errno(&in), EFAULT);
+	in.end.stage = WIRE_STAGE_PINNED;
+	assert_int_equal(incident_decisive_errno(&in), EINVAL);
+	in.end.nchain = 1;
+	in.end.result = -EIO;
+	assert_int_equal(incident_decisive_errno(&in), EIO);
+}
+
 /* io_uring and AF_XDP make an errno of their own of a pin that stopped early. */
 static void a_pin_that_stopped_early(void **state)
 {
@@ -431,6 +482,7 @@ int main(void)
 		TEST(names_the_address), TEST(a_hole_seen_later_is_no_proof), TEST(neighbour_above), TEST(a_mapping_excludes_it),
 		TEST(no_answer_is_no_hole), TEST(a_vma_of_the_range_contradicts), TEST(outside_of_the_range),
 		TEST(errnos), TEST(pinned_in_the_end), TEST(efault_without_a_pin),
+		TEST(a_fault_was_tried), TEST(an_errno_nobody_followed), TEST(decisive_errno),
 		TEST(a_pin_that_stopped_early), TEST(the_first_check_decides), TEST(what_was_not_read_proves_nothing), TEST(older_kernels_pin_files),
 		TEST(devices_are_named), TEST(a_reservation_of_cuda), TEST(fsdax), TEST(io_uring_takes_no_files),
 		TEST(hostile_numbers),
