@@ -166,6 +166,9 @@ static int make_maps(struct loader *l, uint32_t ring_bytes)
 			 (void **)&l->spans);
 	if (err)
 		return err;
+	err = map_memory(l->maps, "gate", sizeof(*l->gate), PROT_READ | PROT_WRITE, (void **)&l->gate);
+	if (err)
+		return err;
 	return map_memory(l->maps, "counters", sizeof(*l->counters) * l->ncpus, PROT_READ, (void **)&l->counters);
 }
 
@@ -352,49 +355,6 @@ static int find_refused(struct loader *l, enum object_id o)
 	return refused;
 }
 
-static void detach_slot(struct loader *l, int i)
-{
-	struct slot *s = &l->slots[i];
-
-	if (!s->link)
-		return;
-	if (s->by_tracefs)
-		kretprobe_detach(s->link, slot_rows[i].name);
-	else
-		bpf_link__destroy(s->link);
-	s->link = NULL;
-	close(s->prog_fd);
-	s->state = SLOT_ABSENT;
-}
-
-/* Nobody will see the end of what is in flight now; a free slot must not look like a stuck pin. */
-static void abandon_spans(struct loader *l)
-{
-	for (int i = 0; l->spans && i < WIRE_SPANS; i++) {
-		if (!l->spans[i].tid)
-			continue;
-		l->spans[i].id = 0;
-		__atomic_store_n(&l->spans[i].tid, 0, __ATOMIC_RELEASE);
-		l->spans_abandoned++;
-	}
-}
-
-/* A begin goes before its end. The table has ends first. */
-static void detach_object(struct loader *l, enum object_id o)
-{
-	if (!l->objects[o].loaded)
-		return;
-	for (int i = NSLOTS - 1; i >= 0; i--)
-		if (slot_rows[i].object == o)
-			detach_slot(l, i);
-	if (o == OBJECT_registration)
-		abandon_spans(l);
-	bpf_object__close(l->objects[o].obj);
-	l->objects[o].obj = NULL;
-	l->objects[o].loaded = false;
-	l->objects[o].stale = false;
-}
-
 /* (Re)loads an object whose programs or whose module changed. */
 static void refresh_object(struct loader *l, enum object_id o)
 {
@@ -407,7 +367,7 @@ static void refresh_object(struct loader *l, enum object_id o)
 	for (int i = 0; i < NSLOTS; i++)
 		wanted |= slot_rows[i].object == o && l->slots[i].chosen;
 	if (ob->loaded && (ob->generation != generation || ob->stale))
-		detach_object(l, o);
+		loader_detach_object(l, o);
 	if (ob->loaded || !generation || !wanted)
 		return;
 	err = load_object(l, o, NULL, &ob->obj);
@@ -523,7 +483,7 @@ static void drop_dead(struct loader *l)
 		struct slot *s = &l->slots[i];
 
 		if (s->link && s->module[0] && s->generation != kfacts_module_generation(s->module))
-			detach_slot(l, i);
+			loader_detach_slot(l, i);
 	}
 }
 
@@ -562,18 +522,12 @@ int loader_attach(struct loader *l)
 		if (!stale_objects(l))
 			break;
 	}
+	loader_follow(l);
 	for (int o = 0; o < NOBJECTS; o++)
 		shed_object(&l->objects[o], &object_rows[o]);
 	for (int i = 0; i < NSLOTS; i++)
 		changed += before[i] != l->slots[i].state;
 	return changed;
-}
-
-void loader_detach(struct loader *l)
-{
-	l->modules_seen = 0; /* attached again when asked to */
-	for (int o = 0; o < NOBJECTS; o++)
-		detach_object(l, (enum object_id)o);
 }
 
 void loader_free(struct loader *l)
@@ -583,6 +537,8 @@ void loader_free(struct loader *l)
 	loader_detach(l);
 	if (l->spans)
 		munmap(l->spans, sizeof(struct wire_span) * WIRE_SPANS);
+	if (l->gate)
+		munmap(l->gate, sizeof(*l->gate));
 	if (l->counters)
 		munmap((void *)l->counters, sizeof(*l->counters) * l->ncpus);
 	bpf_object__close(l->maps);

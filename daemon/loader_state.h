@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside of the loader: shared by loader.c, which changes it, and loader_status.c, which tells of it. */
+/*
+ * Inside of the loader: shared by loader.c, which builds it up, loader_detach.c, which takes it down, and
+ * loader_status.c, which tells of it.
+ */
 #ifndef PINWHY_LOADER_STATE_H
 #define PINWHY_LOADER_STATE_H
 
@@ -42,6 +45,7 @@ struct loader {
 	char driver_function[64];	/* [attach] driver_function, "" = none */
 	struct wire_span *spans;
 	const struct wire_counters *counters;	/* mapped, one per possible CPU */
+	uint32_t *gate;			/* mapped: not 0 = nothing is followed */
 	uint32_t ncpus;
 	uint64_t modules_seen;		/* modules_digest() at the last look */
 	uint64_t kallsyms_of;		/* the same when kallsyms was last read */
@@ -54,5 +58,11 @@ extern char libbpf_said[256];
 
 /* Why the kernel said no to BPF, and what to do about it. Static storage. */
 const char *loader_refusal(int err);
+
+void loader_detach_slot(struct loader *l, int i);
+/* All slots of an object, and the object: nothing is followed from here to loader_follow(). */
+void loader_detach_object(struct loader *l, enum object_id o);
+/* What begins from now on is followed again: every hook that there will be is there. */
+void loader_follow(struct loader *l);
 
 #endif

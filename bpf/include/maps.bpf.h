@@ -34,6 +34,15 @@ struct {
 	__type(value, struct wire_span);
 } spans SEC(".maps");
 
+/* Not 0 while the daemon takes hooks away or changes them: the silence of a hook would mean nothing then. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} gate SEC(".maps");
+
 /*
  * One set of counters per CPU; the loader gives it as many as there are. Not a per-CPU map: reading
  * one takes a bpf() call, and while that call is preempted the kernel runs no kprobe program on

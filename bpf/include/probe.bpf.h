@@ -130,8 +130,8 @@ static __always_inline void span_reset(struct wire_span *s, __u32 key, __u64 pid
 }
 
 /*
- * Opens a span for this thread. NULL when no slot is free: the registration is then
- * counted but not followed. A span still open from before means that its end was
+ * Opens a span for this thread. NULL when no slot is free or hooks are being changed: the registration is
+ * then counted but not followed. A span still open from before means that its end was
  * missed (a return probe without a free instance): counted, and taken over.
  */
 static __always_inline struct wire_span *span_open(__u16 api)
@@ -139,7 +139,10 @@ static __always_inline struct wire_span *span_open(__u16 api)
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)pid_tgid;
 	struct wire_span *s = span_find();
+	__u32 zero = 0, *closed = bpf_map_lookup_elem(&gate, &zero);
 
+	if (!closed || *closed)
+		return NULL;
 	if (s) {
 		__u32 key = s->id & (WIRE_SPANS - 1);
 

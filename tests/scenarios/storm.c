@@ -3,7 +3,7 @@
  * storm --how blocked|unmapped|slow: many registrations, fast or at the same time, with an exact
  * count of how they ended as one line of JSON.
  *   blocked   each thread fails --count times on a page that a first pin holds (--area says where)
- *   unmapped  each thread fails --count times on a range with a hole
+ *   unmapped  each thread fails --count times on a range with a hole, --pause milliseconds apart
  *   slow      all are inside their one registration at the same time, waiting for a page; a first
  *             line says so, a line on stdin lets them go; --fail makes them all fail then. Here
  *             they are processes: before 6.12 a fault inside a pin keeps the memory map locked, and
@@ -37,7 +37,7 @@
 
 struct options {
 	const struct how *how;
-	unsigned long threads, count;
+	unsigned long threads, count, pause_ms;
 	enum area area;
 	bool fails;
 };
@@ -48,7 +48,7 @@ struct worker {
 	const struct rdma *rdma;
 	char *memory;
 	size_t length;
-	unsigned long count;
+	unsigned long count, pause_ms;
 	struct outcome outcome;
 	_Atomic pid_t tid;
 	_Atomic bool ended;
@@ -178,9 +178,11 @@ static void *work(void *arg)
 	struct worker *worker = arg;
 
 	atomic_store(&worker->tid, gettid());
-	for (unsigned long i = 0; i < worker->count; i++)
+	for (unsigned long i = 0; i < worker->count; i++) {
 		rdma_deregister(rdma_register(worker->rdma, worker->memory, worker->length, IBV_ACCESS_LOCAL_WRITE,
 					      &worker->outcome));
+		usleep((useconds_t)worker->pause_ms * 1000);
+	}
 	atomic_store(&worker->ended, true);
 	return NULL;
 }
@@ -233,6 +235,7 @@ static void run(const struct options *options, const struct rdma *rdma)
 	for (unsigned long i = 0; i < options->threads; i++) {
 		workers[i].rdma = rdma;
 		workers[i].count = options->count;
+		workers[i].pause_ms = options->pause_ms;
 		options->how->start(&workers[i]);
 	}
 	options->how->middle(options);
@@ -281,7 +284,8 @@ static const struct how *how_parse(const char *name)
 static const struct option long_options[] = {
 	{ "how", required_argument, NULL, 'h' },   { "threads", required_argument, NULL, 't' },
 	{ "count", required_argument, NULL, 'c' }, { "area", required_argument, NULL, 'a' },
-	{ "fail", no_argument, NULL, 'f' },	   { NULL, 0, NULL, 0 },
+	{ "pause", required_argument, NULL, 'p' }, { "fail", no_argument, NULL, 'f' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static void option_set(struct options *options, int option)
@@ -291,8 +295,9 @@ static void option_set(struct options *options, int option)
 	case 't': options->threads = parse_bytes(optarg); break;
 	case 'c': options->count = parse_bytes(optarg); break;
 	case 'a': options->area = area_parse(optarg); break;
+	case 'p': options->pause_ms = parse_bytes(optarg); break;
 	case 'f': options->fails = true; break;
-	default: die("usage: storm --how blocked|unmapped|slow [--threads N] [--count N] [--area AREA] [--fail]");
+	default: die("usage: storm --how blocked|unmapped|slow [--threads N] [--count N] [--area AREA] [--pause MS] [--fail]");
 	}
 }
 

@@ -55,10 +55,10 @@ judge_counts() { [ "$ok_now" -eq $((ok_before + $1)) ] && [ "$failed_now" -eq $(
 # Whether slots are attached or have fired already makes no difference.
 slots_looked() { sed -n 's/^\(pinwhy_slot_state{.*\)"active"} 1$/\1"attached"} 1/; /^pinwhy_slot_state{.* 1$/p' /tmp/looked; }
 
-# As they were when all of them were seen to be attached.
+# As they were when all of them were seen to be attached by this instance.
 slots_unchanged() {
-	[ -f /tmp/slots.first ] || { all_slots_attached && slots_looked >/tmp/slots.first; }
-	slots_looked | cmp - /tmp/slots.first
+	[ -f "/tmp/slots.$pinwhy_pid" ] || { all_slots_attached && slots_looked >"/tmp/slots.$pinwhy_pid"; }
+	slots_looked | cmp - "/tmp/slots.$pinwhy_pid"
 }
 
 judge_silence() { pinwhy_ready && [ "$(reports_count)" -eq "$reports_before" ] && slots_unchanged; }

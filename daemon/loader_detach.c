@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Taking hooks away. While some are gone and others not, the silence of those that are gone would be
+ * taken for evidence: nothing is followed then, and what ends is reported as not followed.
+ */
+#include <bpf/libbpf.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "kretprobe.h"
+#include "loader_state.h"
+
+/* More make it no faster: most of the time they wait for the kernel's grace periods, one per hook. */
+#define DETACHERS 8
+
+/* A free slot must not look like a stuck pin. */
+static void abandon_spans(struct loader *l)
+{
+	for (int i = 0; i < WIRE_SPANS; i++) {
+		if (!l->spans[i].tid)
+			continue;
+		l->spans[i].id = 0;
+		__atomic_store_n(&l->spans[i].tid, 0, __ATOMIC_RELEASE);
+		l->spans_abandoned++;
+	}
+}
+
+static void stop_following(struct loader *l)
+{
+	if (!l->gate || *l->gate)
+		return;
+	__atomic_store_n(l->gate, 1, __ATOMIC_SEQ_CST);
+	abandon_spans(l);
+}
+
+void loader_follow(struct loader *l)
+{
+	if (!l->gate || !*l->gate)
+		return;
+	/* Of a thread that had passed the gate when it was closed. */
+	abandon_spans(l);
+	__atomic_store_n(l->gate, 0, __ATOMIC_SEQ_CST);
+}
+
+void loader_detach_slot(struct loader *l, int i)
+{
+	struct slot *s = &l->slots[i];
+
+	if (!s->link)
+		return;
+	if (s->by_tracefs)
+		kretprobe_detach(s->link, slot_rows[i].name);
+	else
+		bpf_link__destroy(s->link);
+	s->link = NULL;
+	close(s->prog_fd);
+	s->state = SLOT_ABSENT;
+}
+
+struct detaching {
+	struct loader *l;
+	int object;	/* of the slots to detach, -1 = of all */
+	int next;
+};
+
+static void *detach_some(void *arg)
+{
+	struct detaching *d = arg;
+	int i;
+
+	while ((i = __atomic_fetch_add(&d->next, 1, __ATOMIC_RELAXED)) < NSLOTS)
+		if (d->object < 0 || slot_rows[i].object == (enum object_id)d->object)
+			loader_detach_slot(d->l, i);
+	return NULL;
+}
+
+/* The kernel lets a hook go after a grace period or two; those of different hooks may pass at the same time. */
+static void detach_slots(struct loader *l, int object)
+{
+	struct detaching d = { .l = l, .object = object };
+	pthread_t threads[DETACHERS];
+	int n = 0;
+
+	while (n < DETACHERS && !pthread_create(&threads[n], NULL, detach_some, &d))
+		n++;
+	detach_some(&d);
+	while (n > 0)
+		pthread_join(threads[--n], NULL);
+}
+
+static void forget_object(struct object *ob)
+{
+	bpf_object__close(ob->obj);
+	ob->obj = NULL;
+	ob->loaded = false;
+	ob->stale = false;
+}
+
+void loader_detach_object(struct loader *l, enum object_id o)
+{
+	if (!l->objects[o].loaded)
+		return;
+	stop_following(l);
+	detach_slots(l, o);
+	forget_object(&l->objects[o]);
+}
+
+void loader_detach(struct loader *l)
+{
+	l->modules_seen = 0; /* attached again when asked to */
+	stop_following(l);
+	detach_slots(l, -1);
+	for (int o = 0; o < NOBJECTS; o++)
+		forget_object(&l->objects[o]);
+}
