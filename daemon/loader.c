@@ -268,13 +268,20 @@ static bool feasible(struct loader *l, int i, const struct variant *v)
 	return true;
 }
 
+static bool on_demand(const struct loader *l, const struct slot_row *row)
+{
+	const char *module;
+
+	return row->on_demand || (*row->since && kfacts_symbol(l->kf, row->since, &module) != ANSWER_YES);
+}
+
 static void choose(struct loader *l, int i)
 {
 	struct slot *s = &l->slots[i];
 
 	s->chosen = NULL;
 	s->reason[0] = '\0';
-	if (l->modes[i] == HOOK_NEVER || (slot_rows[i].on_demand && l->modes[i] != HOOK_ALWAYS)) {
+	if (l->modes[i] == HOOK_NEVER || (on_demand(l, &slot_rows[i]) && l->modes[i] != HOOK_ALWAYS)) {
 		s->state = SLOT_DISABLED;
 		snprintf(s->reason, sizeof(s->reason), "%s",
 			 l->modes[i] == HOOK_NEVER ? "switched off in [hooks]" : "attached on demand only");

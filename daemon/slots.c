@@ -24,8 +24,9 @@ const struct object_row object_rows[NOBJECTS] = {
 #undef SLOT
 };
 
-#define AUTO false
-#define DEMAND true
+#define AUTO false, ""
+#define DEMAND true, ""
+#define SINCE(function) false, #function
 const struct slot_row slot_rows[NSLOTS] = {
 #define OBJECT(...)
 #define SLOT(name, object, fn, by_default, expected, needs, rate, purpose) \
@@ -36,6 +37,7 @@ const struct slot_row slot_rows[NSLOTS] = {
 };
 #undef AUTO
 #undef DEMAND
+#undef SINCE
 
 int slot_index(const char *name)
 {

@@ -276,11 +276,6 @@ struct trace_event_raw_mm_migrate_pages {
 	enum migrate_mode mode;
 };
 
-/* trace/events/dma.h, 6.12 and newer */
-struct trace_event_raw_dma_map_sg_err {
-	int err;
-};
-
 /* include/linux/oom.h */
 struct oom_control {
 	struct task_struct *chosen;

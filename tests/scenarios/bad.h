@@ -78,7 +78,8 @@ struct bad_family {
 	const struct bad *bads;
 	size_t count;
 };
-extern const struct bad_family bad_limits, bad_system, bad_mapping, bad_arguments, bad_entries, bad_user, bad_vfio;
+extern const struct bad_family bad_limits, bad_system, bad_mapping, bad_arguments, bad_entries, bad_user, bad_vfio,
+	bad_device;
 
 /* Facts. The last of one key counts. */
 void truth_num(struct truth *truth, const char *key, uint64_t value);

@@ -20,6 +20,7 @@
 
 static const struct bad_family *const families[] = {
 	&bad_limits, &bad_system, &bad_mapping, &bad_arguments, &bad_entries, &bad_user, &bad_vfio,
+	&bad_device,
 };
 
 struct options {

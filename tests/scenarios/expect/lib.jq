@@ -68,3 +68,13 @@ def ruled_out($id): check("ruled_out_\($id)"; any(.ruled_out[]; .cause == $id an
 
 # A cause that a number excludes says by which.
 def excluded($id): check("ruled_out_\($id)"; any(.ruled_out[]; .cause == $id and (.because | test("[0-9]"))));
+
+# What firmware answered, on its way through the driver's own function.
+def answered($t):
+	stage(["provider"]),
+	check("opcode"; .provider.fw_opcode == $t.opcode),
+	check("status"; .provider.fw_status == $t.status),
+	check("syndrome"; .provider.syndrome == $t.syndrome),
+	check("one_command"; .provider.commands_failed == 1),
+	check("says_status"; says("status \($t.status)")),
+	check("command_in_chain"; [.chain[].function] | index("cmd_status_err") != null and index("mlx5_core_create_mkey") != null);

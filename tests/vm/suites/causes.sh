@@ -56,6 +56,7 @@ judge_counts() { [ "$ok_now" -eq $((ok_before + $1)) ] && [ "$failed_now" -eq $(
 slots_looked() { sed -n 's/^\(pinwhy_slot_state{.*\)"active"} 1$/\1"attached"} 1/; /^pinwhy_slot_state{.* 1$/p' /tmp/looked; }
 
 # As they were when all of them were seen to be attached by this instance.
+# shellcheck disable=SC2154  # pinwhy.sh sets pinwhy_pid
 slots_unchanged() {
 	[ -f "/tmp/slots.$pinwhy_pid" ] || { all_slots_attached && slots_looked >"/tmp/slots.$pinwhy_pid"; }
 	slots_looked | cmp - "/tmp/slots.$pinwhy_pid"
