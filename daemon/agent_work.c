@@ -202,8 +202,7 @@ void agent_on_tick(void *ctx, struct clock_pair now)
 	loop_timer_set(a->loop, a->tick_timer, now.mono_ns + TICK_NS);
 	a->hook_runs_missed = loader_runs_missed(a->loader);
 	agent_count(a, now);
-	spans_scan(loader_spans(a->loader), &a->spans_opts, &a->identity, now.mono_ns,
-		   &a->spans, on_stuck, a);
+	spans_scan(loader_spans(a->loader), &a->spans_opts, now.mono_ns, &a->spans, on_stuck, a);
 	tap_flush(&a->tap);
 	if (a->ticks % ATTACH_TICKS == 0) {
 		agent_attach(a, now);

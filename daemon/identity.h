@@ -60,7 +60,7 @@ struct pipeline_settings {
 /* How a thread was found to be still inside its registration. */
 struct sighting {
 	char verified[64];
-	char waits_in[64];	/* innermost function of its kernel stack that is not the scheduler's, "" = not known */
+	char waits_in[64];	/* /proc/PID/wchan: innermost function that is not the scheduler's, "" = not known */
 };
 
 /* Two clocks read together: the only time the pipeline knows. */

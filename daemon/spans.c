@@ -1,81 +1,81 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "spans.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum inside { INSIDE, OUTSIDE, CANNOT_TELL };
 
-/* The functions a thread in a registration has on its stack. */
-static const enum wire_fn stack_fns[] = {
-	WIRE_FN_UVERBS, WIRE_FN_UMEM, WIRE_FN_REREG_MR, WIRE_FN_REG_MR_IOCTL, WIRE_FN_REG_DMABUF_MR, WIRE_FN_DM_MR,
-	WIRE_FN_DEVX_UMEM, WIRE_FN_URING, WIRE_FN_XDP_UMEM, WIRE_FN_VFIO_MAP, WIRE_FN_MADVISE,
-};
-
-/* What every waiting thread is in says nothing about what it waits for. */
-static const char *const scheduler_fns[] = { "schedule", "__schedule", "io_schedule", "schedule_timeout", "preempt" };
-
-static bool names_registration(const char *line, const struct identity *id)
+/* The first line of /proc/PID/task/TID/NAME. 0, -ESRCH when the thread is gone, else another -errno. */
+static int read_line(const struct wire_span *s, const struct spans_opts *opts, const char *name, char *line, size_t size)
 {
-	for (size_t i = 0; i < sizeof(stack_fns) / sizeof(stack_fns[0]); i++) {
-		const char *fn = id->fn_name[stack_fns[i]];
+	char path[128];
+	FILE *f;
+	int err = 0;
 
-		if (fn[0] && strstr(line, fn))
-			return true;
-	}
-	return false;
-}
-
-/* "[<0>] handle_userfault+0x3e2/0x7b0": the function, unless it is the scheduler's. */
-static void note_wait(const char *line, struct sighting *ret)
-{
-	const char *name = strchr(line, ' ');
-	size_t len;
-
-	name = name ? name + 1 : line;
-	len = strcspn(name, "+ \n");
-	for (size_t i = 0; i < sizeof(scheduler_fns) / sizeof(scheduler_fns[0]); i++)
-		if (strncmp(name, scheduler_fns[i], strlen(scheduler_fns[i])) == 0)
-			return;
-	if (len < sizeof(ret->waits_in))
-		snprintf(ret->waits_in, sizeof(ret->waits_in), "%.*s", (int)len, name);
+	snprintf(path, sizeof(path), "%s/%u/task/%u/%s", opts->proc, s->tgid, s->tid, name);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT ? -ESRCH : -errno;
+	errno = 0;
+	if (!fgets(line, (int)size, f))
+		err = errno ? -errno : -ENODATA;
+	fclose(f);
+	return err;
 }
 
 /*
- * /proc/PID/task/TID/stack is empty, or stops early, for a thread that runs on a CPU at
- * this moment; then nothing is known and the next scan asks again.
+ * "16 0x3 ... SP PC" of a thread that waits: is it in the system call in which the span was opened? "running"
+ * while it runs or may run: then nothing is known, and the next scan asks again.
  */
-static enum inside look_at_stack(const struct wire_span *s, const struct spans_opts *opts, const struct identity *id,
-				 struct sighting *ret)
+static enum inside look_at_call(const struct wire_span *s, const struct spans_opts *opts)
 {
-	char path[128], line[256];
-	unsigned int frames = 0;
-	bool inside = false;
-	FILE *f;
+	char line[256], *pc, *sp;
+	int err = read_line(s, opts, "syscall", line, sizeof(line));
 
-	if (!opts->pids_ours)
+	if (err)
+		return err == -ESRCH ? OUTSIDE : CANNOT_TELL;
+	if (!isdigit((unsigned char)line[0]))
+		return line[0] == '-' ? OUTSIDE : CANNOT_TELL; /* it waits, but in no system call */
+	pc = strrchr(line, ' ');
+	if (!pc)
 		return CANNOT_TELL;
-	snprintf(path, sizeof(path), "%s/%u/task/%u/stack", opts->proc, s->tgid, s->tid);
-	f = fopen(path, "re");
-	if (!f)
-		return errno == ENOENT || errno == ESRCH ? OUTSIDE : CANNOT_TELL;
-	errno = 0;
-	while (fgets(line, sizeof(line), f)) {
-		frames++;
-		if (!ret->waits_in[0])
-			note_wait(line, ret);
-		inside |= names_registration(line, id);
-	}
-	if (ferror(f) && errno == ESRCH)
-		frames = 1; /* the thread ended while we read */
-	else if (ferror(f))
-		frames = 0;
-	fclose(f);
-	if (inside)
-		return INSIDE;
-	return frames ? OUTSIDE : CANNOT_TELL;
+	*pc = '\0';
+	sp = strrchr(line, ' ');
+	if (!sp)
+		return CANNOT_TELL;
+	return strtoull(pc + 1, NULL, 16) == s->user_pc && strtoull(sp + 1, NULL, 16) == s->user_sp ? INSIDE : OUTSIDE;
+}
+
+/*
+ * The function it waits in, below the scheduler's. Not /proc/PID/task/TID/stack, which tells more: it is read
+ * of a thread that may have begun to run, and for the return probes on such a stack 6.1 puts a WARNING into its
+ * log (kernel/trace/rethook.c, rethook_find_ret_addr). wchan keeps the thread from being woken while it looks
+ * (kernel/sched/core.c, get_wchan), and syscall does not look at the stack.
+ */
+static void look_at_wait(const struct wire_span *s, const struct spans_opts *opts, struct sighting *ret)
+{
+	char line[sizeof(ret->waits_in)];
+
+	if (read_line(s, opts, "wchan", line, sizeof(line)) == 0 && strcmp(line, "0") != 0)
+		snprintf(ret->waits_in, sizeof(ret->waits_in), "%s", line);
+}
+
+static enum inside look(const struct wire_span *s, const struct spans_opts *opts, uint64_t now_ns, struct sighting *ret)
+{
+	enum inside where = opts->pids_ours ? look_at_call(s, opts) : CANNOT_TELL;
+
+	*ret = (struct sighting){ .verified = "its system call" };
+	if (where == INSIDE)
+		look_at_wait(s, opts, ret);
+	if (where != CANNOT_TELL || !s->in_longterm || now_ns >= s->last_ns + SPANS_FRESH_NS)
+		return where;
+	*ret = (struct sighting){ .verified = "its hooks still fire" };
+	return INSIDE;
 }
 
 /* Copies a span that its owner may be writing; false when it ended or was reused meanwhile. */
@@ -106,7 +106,7 @@ static void old_span(struct wire_span *s, const struct wire_span *copy, uint64_t
 	} else if (where == CANNOT_TELL) {
 		state->unverified++;
 	} else if (*outside != copy->id) {
-		*outside = copy->id; /* a stack read while the thread runs may lie: ask once more */
+		*outside = copy->id; /* it may have ended between our two looks: ask once more */
 	} else {
 		/* Its end was missed: the slot is free for others, unless its thread opens it again. */
 		state->ended_unseen++;
@@ -114,12 +114,12 @@ static void old_span(struct wire_span *s, const struct wire_span *copy, uint64_t
 	}
 }
 
-void spans_scan(struct wire_span *spans, const struct spans_opts *opts, const struct identity *id,
-		uint64_t now_ns, struct spans_state *state, span_fn fn, void *ctx)
+void spans_scan(struct wire_span *spans, const struct spans_opts *opts, uint64_t now_ns, struct spans_state *state,
+		span_fn fn, void *ctx)
 {
 	state->in_flight = 0;
 	for (uint32_t i = 0; i < WIRE_SPANS; i++) {
-		struct sighting sighting = { .verified = "kernel stack of the thread" };
+		struct sighting sighting;
 		struct wire_span copy;
 		enum inside where;
 
@@ -129,11 +129,7 @@ void spans_scan(struct wire_span *spans, const struct spans_opts *opts, const st
 		if (copy.reported_id == copy.id || now_ns < copy.start_ns ||
 		    now_ns - copy.start_ns < threshold(&copy, opts))
 			continue;
-		where = look_at_stack(&copy, opts, id, &sighting);
-		if (where == CANNOT_TELL && copy.in_longterm && now_ns < copy.last_ns + SPANS_FRESH_NS) {
-			where = INSIDE;
-			sighting = (struct sighting){ .verified = "its hooks still fire" };
-		}
+		where = look(&copy, opts, now_ns, &sighting);
 		old_span(&spans[i], &copy, &state->outside[i], where, &sighting, state, fn, ctx);
 	}
 }

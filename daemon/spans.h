@@ -34,12 +34,12 @@ typedef void (*span_fn)(void *ctx, const struct wire_span *span, const struct si
 
 /*
  * Calls fn once per stuck registration, and marks it so that its end is reported too.
- * A thread counts as inside when its kernel stack holds one of the registration's functions
- * (`id` names them), or when it is in a long-term pin whose hooks have fired within SPANS_FRESH_NS.
+ * A thread counts as inside when it waits in the system call that opened the span (the same stack pointer and
+ * program counter in user space), or when it is in a long-term pin whose hooks have fired within SPANS_FRESH_NS.
  * One found outside in two scans running has ended unseen: its slot is freed and counted, never
  * reported as stuck.
  */
-void spans_scan(struct wire_span *spans, const struct spans_opts *opts, const struct identity *id,
-		uint64_t now_ns, struct spans_state *state, span_fn fn, void *ctx);
+void spans_scan(struct wire_span *spans, const struct spans_opts *opts, uint64_t now_ns, struct spans_state *state,
+		span_fn fn, void *ctx);
 
 #endif

@@ -64,15 +64,15 @@ static void tell_folios(const struct incident *in, struct finding *f)
 		finding_evidence(f, "%u folios that stayed were described, their counts could not be read", in->nfolios);
 }
 
-/* What a thread waits for, by the function it waits in; the first that its name begins with. */
+/* What a thread waits for, by a part of the name of the function it waits in, below the scheduler's and the locks'. */
 static void tell_wait(const struct incident *in, struct finding *f)
 {
 	static const struct {
 		const char *fn, *look;
 	} waits[] = {
 		{ "folio_wait", "a page of the range is being read or written: look at the disk or server behind the file, or at the FUSE daemon (dmesg: blocked for more than 120 seconds)" },
-		{ "io_schedule", "it waits for I/O: look at the disk or server behind the range" },
-		{ "rwsem_down", "another thread of the process holds its memory map: look at the stacks in /proc/PID/task/*/stack" },
+		{ "get_user_pages", "another thread of the process holds its memory map: /proc/PID/task/*/wchan tells what each waits in" },
+		{ "gup_", "another thread of the process holds its memory map: /proc/PID/task/*/wchan tells what each waits in" },
 		{ "request_wait_answer", "a FUSE daemon does not answer: look at it, or abort its connection (/sys/fs/fuse/connections/*/abort)" },
 		{ "rpc_wait", "an NFS server does not answer" },
 	};
@@ -83,7 +83,7 @@ static void tell_wait(const struct incident *in, struct finding *f)
 		return;
 	finding_evidence(f, "the thread waits in %s (%s)", fn, in->sighting.verified);
 	for (i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
-		if (strncmp(fn, waits[i].fn, strlen(waits[i].fn)) == 0)
+		if (strstr(fn, waits[i].fn))
 			finding_remedy(f, "%s", waits[i].look);
 }
 
