@@ -22,10 +22,12 @@
 #define NS_PER_MS 1000000ULL
 #define WAIT_NS_MAX (2000 * NS_PER_MS)
 #define REAP_MS 20
+#define END_MS 500	/* for one that has answered and only lacks a processor to end on */
 #define AWAY 16	/* from the descriptors that they are moved to */
 
 /* One that did not die, since it waits where no signal reaches it: until it does, no other is started. */
 static pid_t abandoned;
+static int abandoned_ms;	/* how long to wait for its end before that is said */
 
 struct task {
 	const struct enrich *e;
@@ -138,6 +140,7 @@ static int run_child(struct task *t, struct facts *f, uint32_t *next)
 	if (pid > 0) {
 		kill(pid, SIGKILL);
 		abandoned = reaped(pid, REAP_MS) ? 0 : pid;
+		abandoned_ms = err ? 0 : END_MS;
 	}
 	return err;
 }
@@ -149,7 +152,7 @@ static int run_waiting(const struct enrich *e, const struct facts_request *req, 
 	struct task t = { .e = &bounded, .req = req, .proc_fd = proc_fd };
 	int err;
 
-	if (abandoned && !reaped(abandoned, 0))
+	if (abandoned && !reaped(abandoned, abandoned_ms))
 		return -EBUSY;
 	abandoned = 0;
 	if (!enrich_left_ns(e))

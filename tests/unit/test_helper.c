@@ -13,7 +13,7 @@
 #include "tree.h"
 
 #define NS_PER_MS 1000000ULL
-#define DEADLINE_NS (100 * NS_PER_MS)
+#define DEADLINE_NS (1000 * NS_PER_MS)	/* two guests may be busy on the same processors */
 #define GIVE_UP_NS (20000 * NS_PER_MS)	/* for a machine that is very busy */
 #define DEVICE_BLOCKS "blocks"	/* its link_layer is a FIFO nobody writes to */
 
@@ -99,10 +99,10 @@ static int ask(uint64_t id, const char *device)
 static void answers_come(void **state)
 {
 	(void)state;
-	for (uint64_t id = 1; id <= 20; id++)
+	for (uint64_t id = 1; id <= 5; id++)
 		assert_int_equal(ask(id, "fine"), 0);
-	WAIT_FOR(answers == 20);
-	assert_int_equal(answered_id, 20);
+	WAIT_FOR(answers == 5);
+	assert_int_equal(answered_id, 5);
 	assert_int_equal(answer.mem_total_bytes, 7 * 1024);
 	assert_string_equal(answer.link_layer, "InfiniBand");
 	assert_int_equal(stats().restarts, 0);
@@ -239,9 +239,9 @@ static void processes_hold_nothing_of_the_daemon(void **state)
 	(void)state;
 	ask(1, "fine");
 	WAIT_FOR(answers == 1);
-	/* On a busy machine the worker may have been late, and its successor has yet to close what it inherited. */
-	WAIT_FOR(helper_worker_pid(helper) > 0 && count_fds(helper_worker_pid(helper)) == 4);
-	assert_int_equal(count_fds(parent_of(helper_worker_pid(helper))), 4);
+	/* On a busy machine the worker may have been late, and its successor is being made and has yet to close what it inherited. */
+	WAIT_FOR(helper_worker_pid(helper) > 0 && count_fds(helper_worker_pid(helper)) == 4 &&
+		 count_fds(parent_of(helper_worker_pid(helper))) == 4);
 }
 
 static void stop_ends_both_processes(void **state)
