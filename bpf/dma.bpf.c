@@ -12,12 +12,18 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
  * slot dma_map_exit: dma_map_sgtable (kernel/dma/mapping.c).
  * Why: its errno tells the IOMMU's and the bounce buffers' refusals apart. Not the tracepoint
  * dma:dma_map_sg_err: it fires only for errnos that should not be (6.12 and 7.3).
- * Rate: up to 6.16 NVMe maps each request through it; since then only drivers that share or pin memory do.
+ * Rate: storage over RDMA maps each transfer through it, NVMe each request up to 6.16; hence on demand only. What
+ * maps while a pin runs is such a request, for a page that is read in.
  */
 SEC("?kretprobe/dma_map_sgtable")
 int dma_map_exit__kretprobe(struct pt_regs *ctx)
 {
-	return exit_push(WIRE_FN_DMA_MAP, (int)PT_REGS_RC(ctx));
+	struct wire_span *s = span_find();
+	int err = PT_REGS_RC(ctx);
+
+	if (err < 0 && s && !s->in_longterm)
+		chain_push(s, WIRE_FN_DMA_MAP, err);
+	return 0;
 }
 
 /*

@@ -87,7 +87,7 @@ int hugetlb_alloc_exit__kretprobe_page(struct pt_regs *ctx)
 /*
  * slot userfault_exit: handle_userfault (fs/userfaultfd.c).
  * Why: a pin that may not wait for a handler gets SIGBUS here, and EFAULT further up, like many others.
- * Pushed as -EFAULT, which is what becomes of it; waiting shows in the thread's kernel stack.
+ * Pushed as -EFAULT, which is what becomes of it; waiting shows in the thread's wchan.
  * Rate: one per fault that a userfaultfd handles.
  */
 SEC("?kretprobe/handle_userfault")

@@ -331,7 +331,9 @@ static int feed_stuck(struct replay *r, struct json_object *o, struct json_objec
 
 	if (rc)
 		return rc;
-	if (size != sizeof(span) || !json_object_object_get_ex(o, "sighting", &seen) ||
+	if (size != sizeof(span))
+		return fail(r, -EPROTO, "a registration in flight as another version of pinwhy records it");
+	if (!json_object_object_get_ex(o, "sighting", &seen) ||
 	    !json_object_is_type(seen, json_type_object) ||
 	    !get_string(seen, "verified", sighting.verified, sizeof(sighting.verified)) ||
 	    !get_string(seen, "waits_in", sighting.waits_in, sizeof(sighting.waits_in)))

@@ -58,6 +58,9 @@ struct pipeline_settings {
 };
 
 /* How a thread was found to be still inside its registration. */
+#define SIGHTING_WAITS "its system call"	/* it waits in that; waits_in is "" where wchan does not tell */
+#define SIGHTING_FIRES "its hooks still fire"	/* it gets on */
+#define SIGHTING_SPINS "it runs in the kernel alone"	/* for a second and more, and in a long-term pin */
 struct sighting {
 	char verified[64];
 	char waits_in[64];	/* /proc/PID/wchan: innermost function that is not the scheduler's, "" = not known */

@@ -268,12 +268,13 @@ static const struct {
 	enum stage stage;
 } by_function[] = {
 	{ WIRE_FN_RDMACG, STAGE_rdma_cgroup },
-	{ WIRE_FN_DMA_MAP, STAGE_dma_map },
 	{ WIRE_FN_DMABUF_GET, STAGE_dmabuf },
 	{ WIRE_FN_DMABUF_ATTACH, STAGE_dmabuf },
 	{ WIRE_FN_DMABUF_PIN, STAGE_dmabuf },
 	{ WIRE_FN_DMABUF_MAP, STAGE_dmabuf },
 	{ WIRE_FN_UMEM_DMABUF, STAGE_dmabuf },
+	/* After these: what exports a dma-buf maps through the same function. */
+	{ WIRE_FN_DMA_MAP, STAGE_dma_map },
 	{ WIRE_FN_UMEM_ODP, STAGE_odp },
 	{ WIRE_FN_URING_ACCOUNT, STAGE_limits },
 	{ WIRE_FN_URING_BUFFER, STAGE_io_uring },

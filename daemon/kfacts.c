@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define SYMBOLS_MAX 64
+#define SYMBOLS_MAX 128
 
 struct symbol {
 	char name[64];
@@ -35,7 +35,7 @@ struct kfacts {
 /* Data symbols the programs read, and marks that a kernel does a thing the old way. */
 static const char *const data_symbols[] = {
 	"mem_section", "cma_areas", "cma_area_count", "hugetlb_basepage_index", "iov_iter_extract_pages",
-	"vma_needs_dirty_tracking", "io_validate_user_buf_range", "io_account_mem", "blk_rq_dma_map_iter_start",
+	"vma_needs_dirty_tracking", "io_validate_user_buf_range", "io_account_mem",
 };
 
 void kfacts_free(struct kfacts *kf)

@@ -96,10 +96,12 @@ static int survey(struct loader *l, enum object_id o)
 		if (i == SLOT_ID_driver_reg_mr_exit)
 			snprintf(l->slots[i].variants[l->slots[i].nvariants - 1].target, sizeof(v.target), "%s",
 				 l->driver_function);
-		kfacts_watch(l->kf, symbol_of(&l->slots[i].variants[l->slots[i].nvariants - 1], name));
+		err = kfacts_watch(l->kf, symbol_of(&l->slots[i].variants[l->slots[i].nvariants - 1], name));
+		if (err)
+			break;
 	}
 	bpf_object__close(obj);
-	return 0;
+	return err;
 }
 
 static int set_cfg(const struct loader *l, struct bpf_object *obj)
@@ -268,20 +270,13 @@ static bool feasible(struct loader *l, int i, const struct variant *v)
 	return true;
 }
 
-static bool on_demand(const struct loader *l, const struct slot_row *row)
-{
-	const char *module;
-
-	return row->on_demand || (*row->since && kfacts_symbol(l->kf, row->since, &module) != ANSWER_YES);
-}
-
 static void choose(struct loader *l, int i)
 {
 	struct slot *s = &l->slots[i];
 
 	s->chosen = NULL;
 	s->reason[0] = '\0';
-	if (l->modes[i] == HOOK_NEVER || (on_demand(l, &slot_rows[i]) && l->modes[i] != HOOK_ALWAYS)) {
+	if (l->modes[i] == HOOK_NEVER || (slot_rows[i].on_demand && l->modes[i] != HOOK_ALWAYS)) {
 		s->state = SLOT_DISABLED;
 		snprintf(s->reason, sizeof(s->reason), "%s",
 			 l->modes[i] == HOOK_NEVER ? "switched off in [hooks]" : "attached on demand only");

@@ -24,9 +24,8 @@ const struct object_row object_rows[NOBJECTS] = {
 #undef SLOT
 };
 
-#define AUTO false, ""
-#define DEMAND true, ""
-#define SINCE(function) false, #function
+#define AUTO false
+#define DEMAND true
 const struct slot_row slot_rows[NSLOTS] = {
 #define OBJECT(...)
 #define SLOT(name, object, fn, by_default, expected, needs, rate, purpose) \
@@ -37,7 +36,6 @@ const struct slot_row slot_rows[NSLOTS] = {
 };
 #undef AUTO
 #undef DEMAND
-#undef SINCE
 
 int slot_index(const char *name)
 {

@@ -41,7 +41,6 @@ struct slot_row {
 	enum object_id object;
 	enum wire_fn fn;
 	bool on_demand;
-	const char *since;	/* on demand without this function, "" = that makes no difference */
 	bool expected;
 	const char *needs;
 	const char *rate;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "spans.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,27 +27,36 @@ static int read_line(const struct wire_span *s, const struct spans_opts *opts, c
 	return err;
 }
 
+/* Functions in which a thread is stopped on its way back to user space: its registration may be over. */
+static const char *const stopped_fns[] = { "do_signal_stop", "ptrace_stop", "do_freezer_trap", "__refrigerator", "get_signal" };
+
+#define CALL_LINE 256
+
 /*
- * "16 0x3 ... SP PC" of a thread that waits: is it in the system call in which the span was opened? "running"
- * while it runs or may run: then nothing is known, and the next scan asks again.
+ * "16 ARG0 ARG1 ARG2 ... SP PC" of a thread that waits: is it in the system call in which the span was opened?
+ * "running" while it runs or may run: then nothing is known, and the next scan asks again.
  */
-static enum inside look_at_call(const struct wire_span *s, const struct spans_opts *opts)
+static enum inside look_at_call(const struct wire_span *s, const struct spans_opts *opts, char line[CALL_LINE])
 {
-	char line[256], *pc, *sp;
-	int err = read_line(s, opts, "syscall", line, sizeof(line));
+	uint64_t n[9];	/* number, six arguments, stack pointer, program counter */
+	const char *at = line;
+	char *end;
+	size_t i;
+	int err = read_line(s, opts, "syscall", line, CALL_LINE);
 
 	if (err)
 		return err == -ESRCH ? OUTSIDE : CANNOT_TELL;
-	if (!isdigit((unsigned char)line[0]))
-		return line[0] == '-' ? OUTSIDE : CANNOT_TELL; /* it waits, but in no system call */
-	pc = strrchr(line, ' ');
-	if (!pc)
+	if (line[0] == '-')
+		return OUTSIDE; /* it waits, and in no system call */
+	for (i = 0; i < sizeof(n) / sizeof(n[0]); i++, at = end) {
+		n[i] = strtoull(at, &end, 0);
+		if (end == at)
+			return CANNOT_TELL;
+	}
+	/* A thread that the kernel made for a process has never been in user space. */
+	if (!s->user_pc || !s->user_sp)
 		return CANNOT_TELL;
-	*pc = '\0';
-	sp = strrchr(line, ' ');
-	if (!sp)
-		return CANNOT_TELL;
-	return strtoull(pc + 1, NULL, 16) == s->user_pc && strtoull(sp + 1, NULL, 16) == s->user_sp ? INSIDE : OUTSIDE;
+	return n[7] == s->user_sp && n[8] == s->user_pc && memcmp(&n[1], s->user_args, sizeof(s->user_args)) == 0 ? INSIDE : OUTSIDE;
 }
 
 /*
@@ -57,25 +65,82 @@ static enum inside look_at_call(const struct wire_span *s, const struct spans_op
  * log (kernel/trace/rethook.c, rethook_find_ret_addr). wchan keeps the thread from being woken while it looks
  * (kernel/sched/core.c, get_wchan), and syscall does not look at the stack.
  */
-static void look_at_wait(const struct wire_span *s, const struct spans_opts *opts, struct sighting *ret)
+static enum inside look_at_wait(const struct wire_span *s, const struct spans_opts *opts, struct sighting *ret)
 {
-	char line[sizeof(ret->waits_in)];
+	char before[CALL_LINE], after[CALL_LINE], fn[sizeof(ret->waits_in)];
+	enum inside where = look_at_call(s, opts, before);
 
-	if (read_line(s, opts, "wchan", line, sizeof(line)) == 0 && strcmp(line, "0") != 0)
-		snprintf(ret->waits_in, sizeof(ret->waits_in), "%s", line);
+	if (where != INSIDE)
+		return where;
+	if (read_line(s, opts, "wchan", fn, sizeof(fn)))
+		fn[0] = '\0';
+	/* Three looks that are one: it has neither run nor come to another call meanwhile. */
+	if (look_at_call(s, opts, after) != INSIDE || strcmp(before, after) != 0 || strcmp(fn, "0") == 0)
+		return CANNOT_TELL;
+	for (size_t i = 0; i < sizeof(stopped_fns) / sizeof(stopped_fns[0]); i++)
+		if (strcmp(fn, stopped_fns[i]) == 0)
+			return CANNOT_TELL;
+	snprintf(ret->waits_in, sizeof(ret->waits_in), "%s", fn);
+	return INSIDE;
 }
 
-static enum inside look(const struct wire_span *s, const struct spans_opts *opts, uint64_t now_ns, struct sighting *ret)
-{
-	enum inside where = opts->pids_ours ? look_at_call(s, opts) : CANNOT_TELL;
+#define RUN_NS 1000000000ULL
+#define RUN_TICKS 20	/* of 100 in a second: it may share its processor */
 
-	*ret = (struct sighting){ .verified = "its system call" };
-	if (where == INSIDE)
-		look_at_wait(s, opts, ret);
-	if (where != CANNOT_TELL || !s->in_longterm || now_ns >= s->last_ns + SPANS_FRESH_NS)
+/* /proc/PID/task/TID/stat, fields 14 and 15: its time in user space and in the kernel. */
+static bool read_times(const struct wire_span *s, const struct spans_opts *opts, struct spans_run *ret)
+{
+	char line[1024], *after_comm;
+	unsigned long long user, kernel;
+
+	if (read_line(s, opts, "stat", line, sizeof(line)))
+		return false;
+	after_comm = strrchr(line, ')');
+	if (!after_comm || sscanf(after_comm + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &kernel) != 2)
+		return false;
+	ret->user = user;
+	ret->kernel = kernel;
+	return true;
+}
+
+/* Of a thread that runs: by where it has used its processor since it was first seen so. */
+static enum inside look_at_times(const struct wire_span *s, const struct spans_opts *opts, uint64_t now_ns, struct spans_run *run)
+{
+	struct spans_run now = { .id = s->id, .at_ns = now_ns };
+	uint64_t user, kernel;
+
+	if (!read_times(s, opts, &now))
+		return CANNOT_TELL;
+	if (run->id != s->id) {
+		*run = now;
+		return CANNOT_TELL;
+	}
+	if (now_ns < run->at_ns + RUN_NS)
+		return CANNOT_TELL;
+	user = now.user - run->user;
+	kernel = now.kernel - run->kernel;
+	*run = now;
+	if (user >= RUN_TICKS)
+		return OUTSIDE;
+	/* The two are rounded apart: a tick says nothing. */
+	return user <= 1 && kernel >= RUN_TICKS && s->in_longterm ? INSIDE : CANNOT_TELL;
+}
+
+static enum inside look(const struct wire_span *s, const struct spans_opts *opts, uint64_t now_ns, struct spans_run *run,
+			struct sighting *ret)
+{
+	enum inside where;
+
+	*ret = (struct sighting){ .verified = SIGHTING_WAITS };
+	where = opts->pids_ours ? look_at_wait(s, opts, ret) : CANNOT_TELL;
+	if (where != CANNOT_TELL)
 		return where;
-	*ret = (struct sighting){ .verified = "its hooks still fire" };
-	return INSIDE;
+	if (s->in_longterm && now_ns < s->last_ns + SPANS_FRESH_NS) {
+		*ret = (struct sighting){ .verified = SIGHTING_FIRES };
+		return INSIDE;
+	}
+	*ret = (struct sighting){ .verified = SIGHTING_SPINS };
+	return opts->pids_ours ? look_at_times(s, opts, now_ns, run) : CANNOT_TELL;
 }
 
 /* Copies a span that its owner may be writing; false when it ended or was reused meanwhile. */
@@ -99,6 +164,11 @@ static uint64_t threshold(const struct wire_span *s, const struct spans_opts *op
 static void old_span(struct wire_span *s, const struct wire_span *copy, uint64_t *outside, enum inside where,
 		     const struct sighting *sighting, struct spans_state *state, span_fn fn, void *ctx)
 {
+	/* Its end may have come while we looked. */
+	if (__atomic_load_n(&s->id, __ATOMIC_ACQUIRE) != copy->id)
+		return;
+	if (where != OUTSIDE)
+		*outside = 0;
 	if (where == INSIDE) {
 		/* Before the report, so that an end right after it is not taken for a good one. */
 		__atomic_store_n(&s->reported_id, copy->id, __ATOMIC_RELEASE);
@@ -129,7 +199,7 @@ void spans_scan(struct wire_span *spans, const struct spans_opts *opts, uint64_t
 		if (copy.reported_id == copy.id || now_ns < copy.start_ns ||
 		    now_ns - copy.start_ns < threshold(&copy, opts))
 			continue;
-		where = look(&copy, opts, now_ns, &sighting);
+		where = look(&copy, opts, now_ns, &state->runs[i], &sighting);
 		old_span(&spans[i], &copy, &state->outside[i], where, &sighting, state, fn, ctx);
 	}
 }

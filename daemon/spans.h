@@ -25,6 +25,11 @@ struct spans_state {
 	uint64_t unverified;	/* old, but nothing told that the thread is still inside */
 	uint64_t ended_unseen;	/* thread gone or outside: its end was missed, slot freed */
 	uint64_t outside[WIRE_SPANS];	/* span id seen outside at the last scan */
+	struct spans_run {
+		uint64_t id;		/* of the span whose thread was seen running, 0 = none */
+		uint64_t at_ns;
+		uint64_t user, kernel;	/* its time there until then, in ticks of 10 ms */
+	} runs[WIRE_SPANS];
 };
 
 #define SPANS_FRESH_NS 2000000000ULL
@@ -34,8 +39,9 @@ typedef void (*span_fn)(void *ctx, const struct wire_span *span, const struct si
 
 /*
  * Calls fn once per stuck registration, and marks it so that its end is reported too.
- * A thread counts as inside when it waits in the system call that opened the span (the same stack pointer and
- * program counter in user space), or when it is in a long-term pin whose hooks have fired within SPANS_FRESH_NS.
+ * A thread counts as inside when it waits in the system call that opened the span (the same arguments, stack pointer
+ * and program counter in user space), or when it is in a long-term pin and the hooks have fired within
+ * SPANS_FRESH_NS, or it has used the processor in the kernel and nowhere else for a second.
  * One found outside in two scans running has ended unseen: its slot is freed and counted, never
  * reported as stuck.
  */

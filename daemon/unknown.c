@@ -64,6 +64,8 @@ static void tell_folios(const struct incident *in, struct finding *f)
 		finding_evidence(f, "%u folios that stayed were described, their counts could not be read", in->nfolios);
 }
 
+#define HELD_MAP "another thread of the process holds its memory map: /proc/PID/task/*/wchan tells what each waits in"
+
 /* What a thread waits for, by a part of the name of the function it waits in, below the scheduler's and the locks'. */
 static void tell_wait(const struct incident *in, struct finding *f)
 {
@@ -71,8 +73,12 @@ static void tell_wait(const struct incident *in, struct finding *f)
 		const char *fn, *look;
 	} waits[] = {
 		{ "folio_wait", "a page of the range is being read or written: look at the disk or server behind the file, or at the FUSE daemon (dmesg: blocked for more than 120 seconds)" },
-		{ "get_user_pages", "another thread of the process holds its memory map: /proc/PID/task/*/wchan tells what each waits in" },
-		{ "gup_", "another thread of the process holds its memory map: /proc/PID/task/*/wchan tells what each waits in" },
+		{ "get_user_pages", HELD_MAP },
+		{ "gup_", HELD_MAP },
+		{ "vaddr_get_pfn", HELD_MAP },
+		{ "io_pin_pages", HELD_MAP },
+		{ "xdp_umem", HELD_MAP },
+		{ "madvise", HELD_MAP },
 		{ "request_wait_answer", "a FUSE daemon does not answer: look at it, or abort its connection (/sys/fs/fuse/connections/*/abort)" },
 		{ "rpc_wait", "an NFS server does not answer" },
 	};

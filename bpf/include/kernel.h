@@ -347,6 +347,11 @@ struct uverbs_attr_bundle {
 struct pt_regs {
 	unsigned long di, si, dx, cx, r8, r9, r10, ax, sp, ip;
 };
+/* Those of a thread in user space. A name of its own: the compiler would share the offsets that libbpf fills in
+ * with accesses to a program's context, which must be constants. */
+struct pt_regs___user {
+	unsigned long di, si, dx, sp, ip;
+};
 
 #pragma clang attribute pop
 

@@ -92,15 +92,18 @@ static __always_inline struct wire_span *span_find(void)
 /* Resets what one registration leaves behind; evidence arrays are bounded by their counts. */
 static __always_inline void span_reset(struct wire_span *s, __u32 key, __u64 pid_tgid, __u16 api)
 {
-	struct pt_regs *user = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct pt_regs___user *user = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	__u64 now = bpf_ktime_get_ns();
 
 	s->seq++;
 	s->tgid = pid_tgid >> 32;
 	s->start_ns = now;
 	s->last_ns = now;
-	s->user_sp = PT_REGS_SP(user);
-	s->user_pc = PT_REGS_IP(user);
+	s->user_sp = user->sp;
+	s->user_pc = user->ip;
+	s->user_args[0] = user->di;
+	s->user_args[1] = user->si;
+	s->user_args[2] = user->dx;
 	s->attrs = 0;
 	s->device = 0;
 	s->address = 0;

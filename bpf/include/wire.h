@@ -198,7 +198,8 @@ struct wire_span {
 	__u64 last_ns;		/* last time a slow-path hook saw progress */
 	__u64 reported_id;	/* id of the span the daemon has reported as stuck */
 	__u64 abandoned_id;	/* id of the span whose end, as the daemon found, was missed */
-	__u64 user_sp, user_pc;	/* of the thread when it entered the kernel: how its system call is known again */
+	__u64 user_sp, user_pc;	/* of the thread when it entered the kernel, and the first arguments of its system */
+	__u64 user_args[3];	/* call: how that is known again. Never leave the maps */
 	__u64 attrs;		/* kernel pointer to what the entry point was given; never leaves the maps */
 	__u64 device;		/* kernel pointer to struct ib_device; never leaves the maps */
 	__u64 address, length;	/* bytes, as given to the umem function */

@@ -227,6 +227,14 @@ static bool dma_mapped(const struct incident *in, const struct identity *id, str
 	return true;
 }
 
+/* The umem function ended with the errno of the last mapping, with nothing in between. */
+static bool umem_failed_next(const struct incident *in, int err)
+{
+	const struct wire_chain *map = incident_chain(in, WIRE_FN_DMA_MAP);
+
+	return map && map + 1 < in->end.chain + in->end.nchain && map[1].fn == WIRE_FN_UMEM && map[1].result == -err;
+}
+
 static void tell_dma_remedies(int err, struct finding *ret)
 {
 	if (err == EREMOTEIO)
@@ -255,7 +263,9 @@ void cause_dma_map_failed_iommu(const struct incident *in, const struct identity
 		finding_evidence(ret, "%s = -%s", name_fn(id, WIRE_FN_UMEM), name_errno(incident_errno(in, WIRE_FN_UMEM)));
 	if (err && !dma_errors[row].sure)
 		finding_missing(ret, "state of the bounce buffers", "a full swiotlb gives the same errno");
-	ret->kind = err && dma_errors[row].sure && in->end.result == -err ? FINDING_PROVEN : FINDING_LIKELY;
+	if (err && !umem_failed_next(in, err))
+		finding_missing(ret, "the end of the umem function", "%s was not seen to end with this errno right after", name_fn(id, WIRE_FN_UMEM));
+	ret->kind = err && dma_errors[row].sure && in->end.result == -err && umem_failed_next(in, err) ? FINDING_PROVEN : FINDING_LIKELY;
 	tell_dma_remedies(err, ret);
 }
 

@@ -2,6 +2,7 @@
 /* Transient holders of a page that must move, pages that cannot be isolated, and memory of devices. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "causes/placement.h"
 #include "causes/refusal.h"
@@ -127,11 +128,11 @@ void cause_longterm_isolate_livelock(const struct incident *in, const struct ide
 	}
 	/* Where the rounds have no function of their own (6.1) they cannot be counted. */
 	if (id->fn_watched[WIRE_FN_COLLECT] || stage != STAGE_pin || e->passes || e->folios_seen || !(e->have & WIRE_HAVE_GUP) || ns < STUCK_NS ||
-	    !in->sighting.verified[0] || in->sighting.waits_in[0])
+	    strcmp(in->sighting.verified, SIGHTING_SPINS) != 0)
 		return;
 	tell_livelock(in, ns / 1000000000, ret);
-	finding_evidence(ret, "in the pin for long, without a migration, and not seen waiting for anything");
-	finding_missing(ret, "rounds of the pin", "this kernel has no function that could be counted; slow page faults look the same");
+	finding_evidence(ret, "in the pin for long, without a migration, and using its processor in the kernel all the time");
+	finding_missing(ret, "rounds of the pin", "this kernel has no function that could be counted; a pin of memory that must be cleared or copied looks the same");
 	ret->kind = FINDING_LIKELY;
 }
 

@@ -22,7 +22,7 @@
 #define NS_PER_MS 1000000ULL
 #define WAIT_NS_MAX (2000 * NS_PER_MS)
 #define REAP_MS 20
-#define END_MS 500	/* for one that has answered and only lacks a processor to end on */
+#define END_MS 100	/* for one that has answered and only lacks a processor to end on */
 #define AWAY 16	/* from the descriptors that they are moved to */
 
 /* One that did not die, since it waits where no signal reaches it: until it does, no other is started. */
@@ -152,8 +152,10 @@ static int run_waiting(const struct enrich *e, const struct facts_request *req, 
 	struct task t = { .e = &bounded, .req = req, .proc_fd = proc_fd };
 	int err;
 
-	if (abandoned && !reaped(abandoned, abandoned_ms))
+	if (abandoned && !reaped(abandoned, abandoned_ms)) {
+		abandoned_ms = 0;
 		return -EBUSY;
+	}
 	abandoned = 0;
 	if (!enrich_left_ns(e))
 		return -ETIMEDOUT;

@@ -38,7 +38,7 @@ void prove_userfault_stall(struct incident *ret)
 	ret->stuck = true;
 	ret->end.start_ns = 70 * NS_PER_S;
 	ret->end.stage = WIRE_STAGE_PIN;
-	strcpy(ret->sighting.verified, "its kernel stack");
+	strcpy(ret->sighting.verified, SIGHTING_WAITS);
 	strcpy(ret->sighting.waits_in, "handle_userfault");
 }
 

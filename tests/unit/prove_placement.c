@@ -59,7 +59,7 @@ void prove_longterm_isolate_livelock(struct incident *ret)
 	ret->end.stage = WIRE_STAGE_PIN;
 	ret->end.have |= WIRE_HAVE_GUP;
 	ret->end.collects = 250000;
-	strcpy(ret->sighting.verified, "its kernel stack");
+	strcpy(ret->sighting.verified, SIGHTING_WAITS);
 	strcpy(ret->sighting.waits_in, "__flush_work");
 }
 

@@ -56,7 +56,7 @@ static void put_stuck(void)
 	struct facts facts = test_facts();
 	struct incident in;
 
-	capture_stuck(capture, &span, &(struct sighting){ "its kernel stack", "handle_userfault" }, test_clock(mono_ns));
+	capture_stuck(capture, &span, &(struct sighting){ SIGHTING_WAITS, "handle_userfault" }, test_clock(mono_ns));
 	capture_facts(capture, ++asked, &facts, test_clock(mono_ns));
 	build_failure(&in, 0);
 	in.end.hdr.span_id = 70;

@@ -127,6 +127,29 @@ static void errnos_of_the_mapping(void **state)
 	assert_string_equal(d.also[0]->id, "swiotlb_full");
 }
 
+/* One that something else survived, or that the umem function ended otherwise than, did not decide. */
+static void another_mapping(void **state)
+{
+	(void)state;
+	fail_dma(ENOMEM);
+	in.end.chain[1].result = -EAGAIN;
+	expect("dma_map_failed_iommu", CONFIDENCE_likely);
+	fail_dma(ENOMEM);
+	in.end.chain[1].fn = WIRE_FN_MKEY;
+	diagnose(&in, &id, &d);
+	assert_int_not_equal(d.confidence, CONFIDENCE_proven);
+	/* The exporter of a dma-buf maps by the same function: no pinned page was to be mapped. */
+	prove_dma_map_failed_iommu(&in);
+	in.end.nchain = 0;
+	in.end.api = WIRE_API_REG_DMABUF_MR;
+	add_chain(&in, WIRE_FN_DMA_MAP, -ENOMEM);
+	add_chain(&in, WIRE_FN_DMABUF_MAP, -ENOMEM);
+	add_chain(&in, WIRE_FN_REG_DMABUF_MR, -ENOMEM);
+	assert_string_equal(incident_stage(&in, &id), "dmabuf");
+	diagnose(&in, &id, &d);
+	assert_non_null(ruled_out(&d, "dma_map_failed_iommu"));
+}
+
 /* Where mappings are not watched, EIO of the umem function is theirs by elimination. */
 static void a_mapping_that_is_not_watched(void **state)
 {
@@ -224,7 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(answers_of_the_firmware), TEST(no_command_failed), TEST(timeouts), TEST(errnos_of_the_mapping),
-		TEST(a_mapping_that_is_not_watched), TEST(the_umem_function_ran_short), TEST(peer_memory), TEST(bar1),
+		TEST(another_mapping), TEST(a_mapping_that_is_not_watched), TEST(the_umem_function_ran_short), TEST(peer_memory), TEST(bar1),
 		TEST(attaching_to_a_gpu),
 	};
 

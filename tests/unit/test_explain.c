@@ -220,7 +220,7 @@ static void stuck_and_summaries(void **state)
 	int i;
 
 	(void)state;
-	pipeline_stuck(bench.pipeline, &span, &(struct sighting){ "its kernel stack", "handle_userfault" }, test_clock(bench.mono_ns));
+	pipeline_stuck(bench.pipeline, &span, &(struct sighting){ SIGHTING_WAITS, "handle_userfault" }, test_clock(bench.mono_ns));
 	bench_facts(&bench);
 	explain(bench.reports[0], 110);
 	has("reg_mr has been in flight for 20.0 s");

@@ -144,7 +144,7 @@ static const char *report_stuck(uint64_t span_id)
 {
 	struct wire_span span = build_span(span_id);
 
-	pipeline_stuck(bench.pipeline, &span, &(struct sighting){ "its kernel stack", "handle_userfault" }, test_clock(bench.mono_ns));
+	pipeline_stuck(bench.pipeline, &span, &(struct sighting){ SIGHTING_WAITS, "handle_userfault" }, test_clock(bench.mono_ns));
 	bench_facts(&bench);
 	return jstr(bench.reports[bench.nreports - 1], "report_id");
 }
@@ -158,7 +158,7 @@ static void stuck(void **state)
 	r = bench.reports[0];
 	assert_string_equal(jstr(r, "kind"), "registration_stuck");
 	assert_string_equal(jstr(r, "registration.stage"), "pin");
-	assert_string_equal(jstr(r, "registration.verified"), "its kernel stack");
+	assert_string_equal(jstr(r, "registration.verified"), SIGHTING_WAITS);
 	assert_string_equal(jstr(r, "process.comm"), "worker");
 	assert_string_equal(jstr(r, "process.cgroup"), "/slurm/job_1");
 	assert_string_equal(jstr(r, "verdict.cause"), "userfault_stall");
@@ -212,7 +212,7 @@ static void ended_while_the_stuck_report_waits(void **state)
 	struct facts facts = test_facts();
 
 	(void)state;
-	pipeline_stuck(bench.pipeline, &span, &(struct sighting){ "its kernel stack", "handle_userfault" }, test_clock(bench.mono_ns));
+	pipeline_stuck(bench.pipeline, &span, &(struct sighting){ SIGHTING_WAITS, "handle_userfault" }, test_clock(bench.mono_ns));
 	ask = bench.last_ask;
 	in.end.hdr.span_id = in.folios[0].hdr.span_id = 50;
 	bench_incident(&bench, &in);

@@ -527,8 +527,15 @@ static void a_pin_whose_rounds_cannot_be_counted(void **state)
 	(void)state;
 	prove_longterm_isolate_livelock(&in);
 	in.end.collects = 0;
-	in.sighting.waits_in[0] = '\0';
+	in.sighting = (struct sighting){ .verified = SIGHTING_SPINS };
 	id.fn_watched[WIRE_FN_COLLECT] = false;
+	expect(LIVELOCK, CONFIDENCE_likely);
+	/* Where it waits was not told, or it gets on: neither is a thread that spins. */
+	in.sighting = (struct sighting){ .verified = SIGHTING_WAITS };
+	expect("unknown", CONFIDENCE_unknown);
+	in.sighting = (struct sighting){ .verified = SIGHTING_FIRES };
+	expect("unknown", CONFIDENCE_unknown);
+	in.sighting = (struct sighting){ .verified = SIGHTING_SPINS };
 	expect(LIVELOCK, CONFIDENCE_likely);
 	assert_true(missing_says(&d.verdict, "rounds of the pin"));
 	id.fn_watched[WIRE_FN_COLLECT] = true;

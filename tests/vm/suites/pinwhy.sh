@@ -118,7 +118,6 @@ slot_attached() { case $(slot_state "$1") in attached | active) ;; *) return 1 ;
 slot_symbol() {
 	case $1 in
 	collect) echo collect_longterm_unpinnable_folios ;;
-	dma_map_exit) echo blk_rq_dma_map_iter_start ;; # before it, on demand only
 	reg_mr_ioctl_*) echo ib_uverbs_handler_UVERBS_METHOD_REG_MR ;;
 	vfio_map_*) echo vfio_iommu_type1_ioctl ;;
 	devx_umem_*) echo mlx5_ib_handler_MLX5_IB_METHOD_DEVX_UMEM_REG ;;
@@ -147,8 +146,8 @@ slots_amiss() {
 	functions_now
 	slot_states | while read -r slot state; do
 		case $slot:$state in
-		*:attached | *:active | pin_fast_*:disabled | fork_madvise_*:disabled | stale_*:disabled) ;;
-		*:absent | dma_map_exit:disabled) ! grep -qx "$(slot_symbol "$slot")" /tmp/functions.now || echo "$slot $state" ;;
+		*:attached | *:active | dma_map_exit:disabled | pin_fast_*:disabled | fork_madvise_*:disabled | stale_*:disabled) ;;
+		*:absent) ! grep -qx "$(slot_symbol "$slot")" /tmp/functions.now || echo "$slot $state" ;;
 		*) echo "$slot $state" ;;
 		esac
 	done
