@@ -249,6 +249,7 @@ void cause_dma_map_failed_iommu(const struct incident *in, const struct identity
 {
 	int err = incident_errno(in, WIRE_FN_DMA_MAP);
 	size_t row = dma_row(err ? err : EIO);
+	bool decided = err && umem_failed_next(in, err);
 	bool eliminated = !err && !id->fn_watched[WIRE_FN_DMA_MAP] && umem_failed_after_pin(in, id, EIO);
 
 	if (dma_mapped(in, id, ret) || (!err && !eliminated) || row == DMA_ERRORS)
@@ -263,9 +264,9 @@ void cause_dma_map_failed_iommu(const struct incident *in, const struct identity
 		finding_evidence(ret, "%s = -%s", name_fn(id, WIRE_FN_UMEM), name_errno(incident_errno(in, WIRE_FN_UMEM)));
 	if (err && !dma_errors[row].sure)
 		finding_missing(ret, "state of the bounce buffers", "a full swiotlb gives the same errno");
-	if (err && !umem_failed_next(in, err))
+	if (err && !decided)
 		finding_missing(ret, "the end of the umem function", "%s was not seen to end with this errno right after", name_fn(id, WIRE_FN_UMEM));
-	ret->kind = err && dma_errors[row].sure && in->end.result == -err && umem_failed_next(in, err) ? FINDING_PROVEN : FINDING_LIKELY;
+	ret->kind = decided && dma_errors[row].sure && in->end.result == -err ? FINDING_PROVEN : FINDING_LIKELY;
 	tell_dma_remedies(err, ret);
 }
 
