@@ -43,7 +43,8 @@ int dmabuf_get_exit__kretprobe(struct pt_regs *ctx)
 	if (!s || !(s->have & WIRE_HAVE_ARGS))
 		return 0;
 	s->args.object_bytes = BPF_CORE_READ(buf, size);
-	BPF_CORE_READ_STR_INTO(&s->args.exporter, buf, exp_name);
+	/* A pointer to the name: BPF_CORE_READ_STR_INTO would take the pointer itself for it. */
+	bpf_probe_read_kernel_str(s->args.exporter, sizeof(s->args.exporter), BPF_CORE_READ(buf, exp_name));
 	s->have |= WIRE_HAVE_DMABUF;
 	return 0;
 }
