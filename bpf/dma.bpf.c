@@ -66,3 +66,37 @@ int dmabuf_map_exit__kretprobe(struct pt_regs *ctx)
 {
 	return exit_push(WIRE_FN_DMABUF_MAP, error_of_pointer(PT_REGS_RC(ctx)));
 }
+
+/*
+ * slot dmabuf_nv_export_exit: nv_dma_buf_export(nv, parameters) of nvidia.ko (kernel-open/nvidia/nv-dmabuf.c, 525 to 595).
+ * Why: its ioctl succeeds whatever comes of it, and the status in its parameters is for CUDA alone. There is no registration
+ * then; one that comes behind it, of no descriptor or of the address, is told of it. Rate: one per buffer shared between devices.
+ */
+SEC("?kretprobe/nv_dma_buf_export")
+int dmabuf_nv_export_exit__kretprobe(struct pt_regs *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, status = (__u32)PT_REGS_RC(ctx);
+	struct wire_export *last, export = { .time_ns = bpf_ktime_get_ns(), .status = status, .failed = 1 };
+
+	if (!status) {
+		bpf_map_delete_elem(&failed_exports, &tgid);
+		return 0;
+	}
+	export.task_start_ns = bpf_get_current_task_btf()->group_leader->start_boottime;
+	last = bpf_map_lookup_elem(&failed_exports, &tgid);
+	if (last && last->task_start_ns == export.task_start_ns)
+		export.failed += last->failed;
+	bpf_map_update_elem(&failed_exports, &tgid, &export, BPF_ANY);
+	return 0;
+}
+
+/*
+ * slot dmabuf_nv_map_exit: nv_dma_buf_map(attachment, direction) of nvidia.ko (kernel-open/nvidia/nv-dmabuf.c).
+ * Why: it gives NULL for every failure, which the caller makes ENOMEM of: dma_buf_map_attachment(), or, up to 6.12 and for importers
+ * that can do with moving buffers, dma_buf_dynamic_attach(), where ENOMEM may be want of memory as well. Rate: as above.
+ */
+SEC("?kretprobe/nv_dma_buf_map")
+int dmabuf_nv_map_exit__kretprobe(struct pt_regs *ctx)
+{
+	return exit_push(WIRE_FN_NV_DMABUF_MAP, PT_REGS_RC(ctx) ? error_of_pointer(PT_REGS_RC(ctx)) : -ENOMEM);
+}

@@ -22,12 +22,14 @@ int calibrate(void *ctx)
 	__u32 zero = 0, size = bpf_core_type_size(struct mem_section);
 	struct wire_calibration *cal = bpf_map_lookup_elem(&calibration, &zero);
 	void **roots = NULL, *section = NULL;
+	unsigned long last = 0;
 
 	if (!cal || !cfg.addr_mem_section)
 		return 0;
 	bpf_probe_read_kernel(&roots, sizeof(roots), (void *)cfg.addr_mem_section);
+	bpf_probe_read_kernel(&last, sizeof(last), (void *)cfg.addr_last_section);
 	/* A root is allocated for its first present section, so the first one will do. */
-	for (__u32 r = 0; r < CALIBRATION_ROOTS && !section; r++)
+	for (__u32 r = 0; r < CALIBRATION_ROOTS && !section && r <= last / cfg.sections_per_root; r++)
 		bpf_probe_read_kernel(&section, sizeof(section), &roots[r]);
 	for (__u32 i = 0; i < SECTIONS_PER_ROOT_MAX && i < cfg.sections_per_root; i++) {
 		__u64 map = 0;

@@ -35,5 +35,10 @@ int module_load__raw_tp(struct module_args *ctx)
 SEC("?raw_tp/module_free")
 int module_free__raw_tp(struct module_args *ctx)
 {
+	__u32 zero = 0;
+	struct wire_calibration *cal = bpf_map_lookup_elem(&calibration, &zero);
+
+	if (cal)
+		cal->module_gone_ns = bpf_ktime_get_ns();
 	return module_changed(ctx);
 }

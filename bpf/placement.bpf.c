@@ -10,7 +10,10 @@
  * event in ten was lost. A kprobe program runs with preemption off.
  */
 #include "folio.bpf.h"
-#include "vma.bpf.h"
+#include "held.bpf.h"
+#include "modpins.bpf.h"
+#include "rivals.bpf.h"
+#include "where.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -33,16 +36,22 @@ static __always_inline struct wire_span *span_in_longterm(void)
 /*
  * slot gup_longterm_enter/_exit: __gup_longterm_locked (mm/gup.c).
  * Why: the only place where the real gup_flags are seen and where migration for a
- * long-term pin happens. Context: process, mmap lock held. Rate: GUP slow path only.
+ * long-term pin happens. Context: process, mmap lock held. Rate: GUP slow path only; plain references are sent
+ * back by one test, and pins that are not long-term, as of direct I/O but on 6.1, by three frames of the stack.
  * Misses: pins that the fast path satisfies (nothing to explain there), and on
  * memfd_pin_folios, which no registration uses.
  */
-static __always_inline int gup_longterm_enter(__u64 start, __u64 nr_pages, __u32 gup_flags)
+static __always_inline int gup_longterm_enter(void *ctx, __u64 mm, __u64 start, __u64 nr_pages, __u32 gup_flags)
 {
 	struct wire_span *s;
 
-	if (!(gup_flags & cfg.foll_longterm))
+	if (modpin_calls_now)
+		modpin_forget();
+	if (!(gup_flags & cfg.foll_longterm)) {
+		if (gup_flags & cfg.foll_pin)
+			modpin_enter(ctx, mm, start, nr_pages, gup_flags);
 		return 0;
+	}
 	s = span_find();
 	if (!s)
 		return 0;
@@ -80,8 +89,11 @@ static __always_inline int gup_longterm_exit(__s64 result)
 	__u64 bad;
 	long err;
 
-	if (!s || !s->in_longterm)
+	if (!s || !s->in_longterm) {
+		if (modpin_calls_now)
+			modpin_exit(result);
 		return 0;
+	}
 	s->in_longterm = 0;
 	s->gup_result = result;
 	s->have |= WIRE_HAVE_GUP_RESULT;
@@ -110,14 +122,14 @@ static __always_inline int gup_longterm_exit(__s64 result)
 SEC("?kprobe/__gup_longterm_locked")
 int gup_longterm_enter__kprobe(struct pt_regs *ctx)
 {
-	return gup_longterm_enter(PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PARM6(ctx));
+	return gup_longterm_enter(ctx, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PARM6(ctx));
 }
 
 SEC("?fentry/__gup_longterm_locked")
-int BPF_PROG(gup_longterm_enter__fentry, void *mm, __u64 start, __u64 nr_pages, void *pages, void *arg5,
+int BPF_PROG(gup_longterm_enter__fentry, __u64 mm, __u64 start, __u64 nr_pages, void *pages, void *arg5,
 	     __u32 gup_flags)
 {
-	return gup_longterm_enter(start, nr_pages, gup_flags);
+	return gup_longterm_enter(ctx, mm, start, nr_pages, gup_flags);
 }
 
 SEC("?kretprobe/__gup_longterm_locked")
@@ -228,122 +240,61 @@ int BPF_PROG(collect__fentry)
 	return collect();
 }
 
-/* May this VMA map the folio? Anonymous folios by their anon_vma, others by their file. */
-static __always_inline bool vma_may_map(const struct wire_vma *v, const struct wire_folio *out, __u64 mapping)
+static __always_inline struct folio_spot folio_spot(const struct wire_folio *out, const struct folio *f)
 {
-	struct anon_vma *anon = (void *)(mapping & ~PAGE_MAPPING_FLAGS);
-
-	if (!(out->flags & WIRE_FOLIO_ANON))
-		return v->file == mapping;
-	return v->anon_root && v->anon_root == (__u64)BPF_CORE_READ(anon, root);
-}
-
-struct mapped_search {
-	const struct folio *folio;
-	__u64 first, end;	/* page numbers in the folio */
-	__s64 found;
-};
-
-static long mapped_one(__u32 i, void *ctx)
-{
-	struct mapped_search *m = ctx;
-	struct page *p = (void *)m->folio + (m->first + i) * bpf_core_type_size(struct page);
-
-	if (m->first + i >= m->end)
-		return 1;
-	if (BPF_CORE_READ(p, _mapcount.counter) < 0)
-		return 0;
-	m->found = m->first + i;
-	return 1;
-}
-
-/*
- * The first page at or after `from` bytes into the folio that is mapped at all: parts of a large folio
- * may have been unmapped, and other pages may be there now. -1 when none is known to be.
- */
-static __always_inline __s64 folio_first_mapped(const struct wire_folio *out, const struct folio *f, __u64 from)
-{
-	struct mapped_search m = {
-		.folio = f, .first = from >> cfg.page_shift, .end = 1ULL << (out->order & 31), .found = -1,
+	return (struct folio_spot){
+		.at = (__u64)f, .pfn = out->pfn, .pages = 1ULL << (out->order & 31),
+		.index = folio_index_pages(out, f), .address = out->address, .seen_ns = out->hdr.time_ns,
 	};
-
-	if (!out->order || (out->flags & WIRE_FOLIO_HUGETLB) || folio_entire_mapcount(f))
-		return m.first;
-	bpf_loop(THP_PAGES_MAX, mapped_one, &m, 0);
-	return m.found;
 }
 
-struct place_search {
-	const struct wire_span *span;
-	const struct wire_folio *folio;
-	__u64 index, mapping;
-	__u64 found, found_head;	/* of the last VMA that fits */
-	__u64 fits;
-};
+#define HOLDERS_TOLD 2	/* pins of one folio that are told of: the ring has place for other folios and for the end */
 
-static __always_inline __u64 range_start(const struct wire_span *s)
+/* The entry of this key, when it is the same pin: the key is free for another as soon as one was given back. */
+static __always_inline struct first_pin *pin_still(const __u64 *array, __u64 id)
 {
-	return s->address & ~((1ULL << cfg.page_shift) - 1);
+	struct first_pin *p = bpf_map_lookup_elem(&first_pins, array);
+
+	return p && p->pin.id == id ? p : NULL;
 }
 
-/* Called for each VMA: a loop here would let the verifier try every mixture of their outcomes. */
-static long place_one(__u32 i, void *ctx)
+/* Called for each pin: a loop here would let the verifier try every mixture of their outcomes. */
+static long holder_one(__u32 i, void *ctx)
 {
-	struct place_search *p = ctx;
-	const struct wire_span *s = p->span;
-	const struct wire_folio *out = p->folio;
-	const struct wire_vma *v;
-	__u64 head, first, last;
-
-	if (i >= WIRE_VMAS_MAX || !s || !out || i >= s->nvmas)
-		return 1;
-	v = &s->vmas[i];
-	if (!vma_may_map(v, out, p->mapping))
-		return 0;
-	head = v->start + ((p->index - v->pgoff) << cfg.page_shift);
-	first = head;
-	last = head + (1ULL << (out->order + cfg.page_shift));
-	if ((__s64)(head - v->start) < 0)
-		first = v->start;
-	if (first < range_start(s))
-		first = range_start(s);
-	if ((__s64)(last - first) <= 0 || first >= v->end || first >= s->address + s->length)
-		return 0;
-	p->found = first;
-	p->found_head = head;
-	p->fits++;
-	return 0;
-}
-
-/*
- * Where in the registered range the folio is mapped. False when that is not certain: no VMA or
- * several fit, not all of them were seen, or the folio is not mapped as a whole any more.
- */
-static __always_inline bool folio_address(struct wire_folio *out, const struct wire_span *s, const struct folio *f)
-{
-	struct place_search p = {
-		.span = s, .folio = out, .index = BPF_CORE_READ(f, index), .mapping = (__u64)BPF_CORE_READ(f, mapping),
-	};
-	__u64 end = s->address + s->length, found;
+	struct holder_walk *w = ctx;
+	struct wire_span *s = w->span;
+	struct first_pin *p;
+	__u64 array, id;
 	__s64 page;
+	bool sent;
 
-	/* The index of a KSM folio is that of one of its users, and not ours to place. */
-	if (!(s->have & WIRE_HAVE_VMAS_ALL) || (out->flags & (WIRE_FOLIO_KSM | WIRE_FOLIO_UNMOVABLE_OPS)))
-		return false;
-	if ((out->flags & WIRE_FOLIO_HUGETLB) && cfg.hugetlb_index_huge)
-		p.index <<= out->order;
-	bpf_loop(WIRE_VMAS_MAX, place_one, &p, 0);
-	if (p.fits != 1)
-		return false;
-	page = folio_first_mapped(out, f, p.found - p.found_head);
-	if (page < 0)
-		return false;
-	found = p.found_head + ((__u64)page << cfg.page_shift);
-	if (found >= end)
-		return false;
-	out->address = found < s->address ? s->address : found;
-	out->index_pages = (found - range_start(s)) >> cfg.page_shift;
-	return true;
+	if (!s || i >= WIRE_HOLDERS_MAX || i >= s->npins || w->told >= HOLDERS_TOLD)
+		return 1;
+	array = s->pins[i];
+	p = bpf_map_lookup_elem(&first_pins, &array);
+	if (!p)
+		return 0; /* given back by now */
+	id = p->pin.id;
+	page = pin_covers(p, array, &w->spot);
+	/* Given back while its array was read, or taken after the folio had stayed. */
+	p = pin_still(&array, id);
+	if (!p || page < 0 || p->pin.since_ns > w->spot.seen_ns)
+		return 0;
+	w->told++;
+	EMIT(wire_holder, HOLDER, s->id, e, sent, {
+		e->pfn = w->spot.pfn;
+		e->page = page;
+		e->gup_call = s->gup_calls;
+		e->pin = p->pin;
+		if (!(s->pins_told & (1U << i)))
+			stack_names(e, p);
+		/* Another's by now: then it is told of no page. */
+		if (p->pin.id != id || e->pin.id != id)
+			e->pfn = 0;
+	});
+	if (sent)
+		s->pins_told |= 1U << i;
+	return 0;
 }
 
 struct putback_walk {
@@ -356,6 +307,7 @@ static long putback_one(__u32 i, void *ctx)
 {
 	struct putback_walk *w = ctx;
 	struct wire_span *s = w->span;
+	struct holder_walk holders = { .span = s };
 	struct folio *f;
 	bool sent;
 
@@ -368,6 +320,7 @@ static long putback_one(__u32 i, void *ctx)
 		return 0;
 	EMIT(wire_folio, FOLIO, s->id, e, sent, {
 		__u64 flags = folio_page_flags(f);
+		__s64 extra;
 
 		e->ordinal = i;
 		e->gup_call = s->gup_calls;
@@ -375,13 +328,47 @@ static long putback_one(__u32 i, void *ctx)
 		folio_placement(e, f, flags);
 		folio_counts(e, f, flags);
 		folio_area(e);
-		if (folio_address(e, s, f))
+		if (folio_address(e, s, f, true))
 			e->have |= WIRE_HAVE_ADDRESS;
+		holders.spot = folio_spot(e, f);
+		extra = e->refcount - e->expected;
+		if (extra < 0)
+			extra = 0;
+		holders.pins = e->order ? e->pincount : extra >> GUP_PIN_SHIFT;
+		holders.others = extra - (e->order ? holders.pins : holders.pins << GUP_PIN_SHIFT);
+		s->modpin_pages = e->order && folio_entire_mapcount(f) > 0 ? pages_behind(&holders.spot) : 1;
 	});
-	if (sent)
-		s->folios_sent++;
-	else
+	if (!sent) {
 		s->folios_dropped++;
+		return 0;
+	}
+	s->folios_sent++;
+	bpf_loop(WIRE_HOLDERS_MAX, holder_one, &holders, 0);
+	if (!holders.told)
+		bpf_loop(1, tell_held, &holders, 0);
+	if (!holders.told && holders.pins > 0 && s->modpins_near) {
+		s->modpin = 0;
+		bpf_loop(MODPINS_MAX, modpin_one, &holders, 0);
+		bpf_loop(1, tell_modpin, &holders, 0);
+	}
+	bpf_loop(WIRE_RIVALS_MAX, rival_one, &holders, 0);
+	if (holders.others > 0) {
+		holders.ref = REF_BUSY;
+		bpf_loop(REFS_TOLD, tell_ref, &holders, 0);
+	}
+	return 0;
+}
+
+/*
+ * Before the walk, in a frame that is gone by then: 512 bytes of stack are for putback(), putback_one() and whom
+ * that asks, together.
+ */
+static __noinline int before_putback(struct wire_span *s)
+{
+	span_vmas(s);
+	span_pins(s);
+	span_rivals(s);
+	span_modpins(s);
 	return 0;
 }
 
@@ -406,7 +393,7 @@ static __always_inline int putback(struct list_head *list)
 	walk.pos = BPF_CORE_READ(list, next);
 	if (walk.pos == list)
 		return 0;
-	span_vmas(s);
+	before_putback(s);
 	walk.span = s;
 	walk.head = list;
 	bpf_loop(PUTBACK_MAX, putback_one, &walk, 0);
@@ -433,10 +420,19 @@ int BPF_PROG(putback__fentry, struct list_head *list)
  * Why: the flags the caller really gave, success included. Rate: every direct I/O and
  * io_uring request of every task, hence on demand only.
  */
-static __always_inline int pin_fast_enter(__u32 gup_flags)
+static __always_inline int pin_fast_enter(__u64 start, __u32 nr_pages, __u32 gup_flags)
 {
-	struct wire_span *s = span_find();
+	struct wire_span *s;
 
+	if (!task_wanted())
+		return 0;
+	s = span_find();
+	if (cfg.trace)
+		STEP_EMIT(PIN, s, e, {
+			e->at = start;
+			e->pages = nr_pages;
+			e->gup_flags = gup_flags;
+		});
 	if (s) {
 		s->pin_fast_flags = gup_flags;
 		s->have |= WIRE_HAVE_PIN_FAST;
@@ -446,8 +442,13 @@ static __always_inline int pin_fast_enter(__u32 gup_flags)
 
 static __always_inline int pin_fast_exit(int pages)
 {
-	struct wire_span *s = span_find();
+	struct wire_span *s;
 
+	if (!task_wanted())
+		return 0;
+	s = span_find();
+	if (cfg.trace)
+		STEP_EMIT(PIN_END, s, e, { e->result = pages; });
 	if (s && pages > 0)
 		s->pin_fast_pages += pages;
 	return 0;
@@ -456,13 +457,13 @@ static __always_inline int pin_fast_exit(int pages)
 SEC("?kprobe/pin_user_pages_fast")
 int pin_fast_enter__kprobe(struct pt_regs *ctx)
 {
-	return pin_fast_enter(PT_REGS_PARM3(ctx));
+	return pin_fast_enter(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx));
 }
 
 SEC("?fentry/pin_user_pages_fast")
 int BPF_PROG(pin_fast_enter__fentry, __u64 start, int nr_pages, __u32 gup_flags)
 {
-	return pin_fast_enter(gup_flags);
+	return pin_fast_enter(start, nr_pages, gup_flags);
 }
 
 SEC("?kretprobe/pin_user_pages_fast")

@@ -71,6 +71,7 @@ static __always_inline int umem_enter(struct ib_device *dev, __u64 address, __u6
 		s->pinned_before_pages = mm->pinned_vm.counter;
 		s->have |= WIRE_HAVE_PINNED_VM;
 	}
+	step_range(s);
 	return 0;
 }
 
@@ -81,6 +82,7 @@ static __always_inline int umem_exit(void *ctx, __u64 umem)
 
 	if (!s)
 		return 0; /* the command's end tells, if it is one */
+	step_return(s, WIRE_FN_UMEM, result);
 	if (result)
 		chain_push(s, WIRE_FN_UMEM, result);
 	else
@@ -142,6 +144,7 @@ int umem_dmabuf_enter__kprobe(struct pt_regs *ctx)
 	s->access = PT_REGS_PARM5(ctx);
 	s->args = (struct wire_args){ .offset = PT_REGS_PARM2(ctx), .fd = PT_REGS_PARM4(ctx) };
 	s->have |= WIRE_HAVE_ARGS;
+	step_range(s);
 	return 0;
 }
 

@@ -85,8 +85,12 @@ int uring_buffer_enter__kprobe(struct pt_regs *ctx)
 	bpf_probe_read_kernel(&iov, sizeof(iov), (void *)PT_REGS_PARM2(ctx));
 	s->address = iov.iov_base;
 	s->length = iov.iov_len;
+	/* Those of the buffer before, which was moved. */
+	s->nvmas = 0;
+	s->have &= ~(WIRE_HAVE_VMAS | WIRE_HAVE_VMAS_ALL | WIRE_HAVE_VMAS_CUT);
 	s->args.index++;
 	uring_account(s, (void *)PT_REGS_PARM1(ctx));
+	step_range(s);
 	return 0;
 }
 
@@ -131,6 +135,7 @@ int xdp_umem_enter__kprobe(struct pt_regs *ctx)
 	s->account.asked_pages = (mr.len >> cfg.page_shift) + !!(mr.len & ((1ULL << cfg.page_shift) - 1));
 	s->account.user_locked_pages = BPF_CORE_READ(task, cred, user, locked_vm.counter);
 	s->have |= WIRE_HAVE_ARGS | WIRE_HAVE_ACCOUNT;
+	step_range(s);
 	return 0;
 }
 
@@ -162,6 +167,7 @@ int vfio_map_enter__kprobe(struct pt_regs *ctx)
 	s->length = map.size;
 	s->args = (struct wire_args){ .fd = -1, .flags = map.flags, .offset = map.iova };
 	s->have |= WIRE_HAVE_ARGS;
+	step_range(s);
 	return 0;
 }
 

@@ -6,68 +6,10 @@
 #ifndef PINWHY_END_BPF_H
 #define PINWHY_END_BPF_H
 
-#include "flavors.bpf.h"
+#include "armed.bpf.h"
+#include "task.bpf.h"
 #include "verbs.bpf.h"
 #include "vma.bpf.h"
-
-#define CGROUP_DEPTH 16
-#define CGROUP_NAME_MAX 256	/* NAME_MAX and its end */
-
-/* Path components, leaf first, each terminated; user space turns them round. */
-static __always_inline void read_cgroup(struct wire_reg_end *e, struct task_struct *task)
-{
-	struct kernfs_node *kn = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
-	__u32 used = 0;
-
-	for (int i = 0; i < CGROUP_DEPTH && kn; i++) {
-		const char *name = BPF_CORE_READ(kn, name);
-		long n;
-
-		if (used > WIRE_CGROUP_LEN - CGROUP_NAME_MAX)
-			return; /* too deep to tell whole: the id still names it */
-		n = bpf_probe_read_kernel_str(&e->cgroup[used], CGROUP_NAME_MAX, name);
-		if (n < 0 || n == CGROUP_NAME_MAX)
-			return; /* a name cut short would be another group's */
-		used += n;
-		kn = kernfs_parent(kn);
-	}
-	if (!kn)
-		e->have |= WIRE_HAVE_CGROUP;
-}
-
-static __always_inline void read_task(struct wire_reg_end *e)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_struct *leader = task->group_leader;
-	const struct cred *cred = task->cred;
-	struct pid *pid = BPF_CORE_READ(leader, thread_pid); /* as a number: arithmetic follows */
-	unsigned int level = BPF_CORE_READ(pid, level);
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-
-	e->tgid = pid_tgid >> 32;
-	e->tid = (__u32)pid_tgid;
-	e->task_start_ns = leader->start_boottime;
-	e->uid = bpf_get_current_uid_gid();
-	bpf_probe_read_kernel(&e->ns_tgid, sizeof(e->ns_tgid),
-			      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
-				      (level & 31) * bpf_core_type_size(struct upid));
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
-	e->cgroup_id = bpf_get_current_cgroup_id();
-	read_cgroup(e, task);
-
-	/* capable() asks the initial user namespace: root of a child namespace has none of it. */
-	e->init_user_ns = BPF_CORE_READ(cred, user_ns, level) == 0;
-	e->ipc_lock = e->init_user_ns && cred_has_ipc_lock(cred);
-	e->memlock_soft_bytes = BPF_CORE_READ(task, signal, rlim[RLIMIT_MEMLOCK].rlim_cur);
-	e->memlock_hard_bytes = BPF_CORE_READ(task, signal, rlim[RLIMIT_MEMLOCK].rlim_max);
-	e->pinned_after_pages = BPF_CORE_READ(task, mm, pinned_vm.counter);
-	e->locked_vm_pages = BPF_CORE_READ(task, mm, locked_vm);
-	e->user_locked_pages = BPF_CORE_READ(cred, user, locked_vm.counter);
-	e->map_count = BPF_CORE_READ(task, mm, map_count);
-	e->ipc_lock_effective = cred_has_ipc_lock(cred);
-	e->ipc_lock_permitted = cred_permits_ipc_lock(cred);
-	e->have |= WIRE_HAVE_MEMLOCK;
-}
 
 /* Is the process dying, and of what; where does it want its memory? */
 static __always_inline void read_fate(struct wire_reg_end *e)
@@ -91,6 +33,18 @@ static __always_inline void read_fate(struct wire_reg_end *e)
 		return;
 	e->oom = *oom;
 	e->have |= WIRE_HAVE_OOM;
+}
+
+/* Has it been refused a dma-buf of GPU memory before? Its number may have been another process's then. */
+static __always_inline void read_export(struct wire_reg_end *e)
+{
+	__u32 tgid = e->tgid;
+	struct wire_export *x = bpf_map_lookup_elem(&failed_exports, &tgid);
+
+	if (!x || x->task_start_ns != e->task_start_ns)
+		return;
+	e->export = *x;
+	e->have |= WIRE_HAVE_EXPORT;
 }
 
 struct frame_search {
@@ -189,6 +143,8 @@ static __always_inline void read_span(struct wire_reg_end *e, const struct wire_
 		e->account = s->account;
 	if (s->have & WIRE_HAVE_FW)
 		e->fw = s->fw;
+	if (s->have & WIRE_HAVE_PEER)
+		e->peer = s->peer;
 	__builtin_memcpy(e->vmas, s->vmas, sizeof(e->vmas));
 	__builtin_memcpy(e->chain, s->chain, sizeof(e->chain));
 }
@@ -249,6 +205,8 @@ static __always_inline void registration_unfollowed(void *ctx, __u16 api, __s64 
 {
 	bool sent;
 
+	if (!task_wanted())
+		return;
 	COUNT(ends_without_span);
 	count_result(api, result);
 	if (!result)
@@ -271,6 +229,7 @@ static __always_inline void registration_end(void *ctx, struct wire_span *s, __s
 
 	count_result(s->api, result);
 	count_latency(bpf_ktime_get_ns() - s->start_ns);
+	step_end(s, result);
 	if (!result && s->reported_id != s->id) {
 		span_close(s);
 		return;
@@ -278,11 +237,15 @@ static __always_inline void registration_end(void *ctx, struct wire_span *s, __s
 	if (!s->nvmas && s->address && s->length && s->have & (WIRE_HAVE_UMEM | WIRE_HAVE_ARGS))
 		span_vmas(s);
 	look_again(s);
+	/* Only of pages that stay could it tell more. */
+	if (s->folios_seen)
+		arm_current();
 	EMIT(wire_reg_end, REG_END, s->id, e, sent, {
 		read_span(e, s);
 		e->result = result;
 		read_task(e);
 		read_fate(e);
+		read_export(e);
 		read_command(e, s);
 		read_device(e, s);
 		read_stack(e, ctx);

@@ -46,6 +46,14 @@ enum compound_dtor_id___v61 {
 	HUGETLB_PAGE_DTOR = 2,
 };
 
+/* include/linux/mm_types.h: of a tail page, its head and bit 0 in 6.1 and 6.12, compound_info in 7.3. */
+struct page___head {
+	unsigned long compound_head;
+};
+struct page___info {
+	unsigned long compound_info;
+};
+
 /* include/linux/capability.h: two words in 6.1, one u64 in 6.12 and 7.3. */
 struct kernel_cap_struct___old {
 	__u32 cap[2];
@@ -134,6 +142,35 @@ static __always_inline __u32 folio_order_of(const struct folio *f, __u64 flags)
 	if (bpf_core_field_exists(v61->_folio_order))
 		return BPF_CORE_READ(v61, _folio_order);
 	return BPF_CORE_READ(large, _flags_1) & 0xff;
+}
+
+#define COMPOUND_IS_MASK 0xffffffff00000000ULL /* no page lies that high: a mask for the tail's own address */
+
+/*
+ * The folio of a page: page_folio() and, for hugetlb pages whose memory map was thinned out, page_fixed_fake_head()
+ * of include/linux/page-flags.h. Not stable unless a reference is held: ask twice.
+ */
+static __always_inline struct folio *folio_of_page(const struct page *page)
+{
+	struct page___head *h = (void *)page;
+	struct page___info *i = (void *)page;
+	__u64 link;
+
+	if (bpf_core_field_exists(i->compound_info)) {
+		link = BPF_CORE_READ(i, compound_info);
+		if (link >= COMPOUND_IS_MASK && (link & 1))
+			return (void *)((__u64)page & link);
+		return link & 1 ? (void *)(link - 1) : (void *)page;
+	}
+	link = BPF_CORE_READ(h, compound_head);
+	if (link & 1)
+		return (void *)(link - 1);
+	/* The first page structure in a page of the memory map may be the head's, shown there once more. */
+	if (((__u64)page & ((1ULL << cfg.page_shift) - 1)) || !FOLIO_FLAG(folio_page_flags((void *)page), PG_head))
+		return (void *)page;
+	h = (void *)page + bpf_core_type_size(struct page);
+	link = BPF_CORE_READ(h, compound_head);
+	return link & 1 ? (void *)(link - 1) : (void *)page;
 }
 
 /* -1 for a small folio, whose pins are mixed into its refcount. */

@@ -7,6 +7,7 @@
 #define PINWHY_FOLIO_BPF_H
 
 #include "flavors.bpf.h"
+#include "section.bpf.h"
 
 #define CMA_AREAS_MAX 20	/* MAX_CMA_AREAS: CONFIG_CMA_AREAS is 20 on Debian 7.3 */
 #define CMA_RANGES_MAX 8	/* CMA_MAX_RANGES, mm/cma.h */
@@ -23,24 +24,24 @@ static __always_inline __u64 folio_pfn_of(const struct folio *f)
 	return ((__u64)f - cal->vmemmap) / bpf_core_type_size(struct page);
 }
 
+/* NULL: its section has no struct pages. *ret_map is section_mem_map with its flags. */
+static __always_inline struct mem_section_usage *section_usage_of(__u64 pfn, __u64 *ret_map)
+{
+	struct mem_section *section = section_of_pfn(pfn);
+
+	if (!section)
+		return NULL;
+	*ret_map = BPF_CORE_READ(section, section_mem_map);
+	return *ret_map & SECTION_HAS_MEM_MAP ? BPF_CORE_READ(section, usage) : NULL;
+}
+
 /* Reads the pageblock's word as get_pfnblock_flags_mask() does (mm/page_alloc.c). False: not mapped. */
 static __always_inline bool pageblock_bits_of(__u64 pfn, __u64 *ret_bits)
 {
-	struct mem_section **roots = NULL, *section = NULL;
-	struct mem_section_usage *usage;
-	__u64 nr = pfn >> cfg.section_shift, map, word = 0, bit;
+	__u64 map, word = 0, bit;
+	struct mem_section_usage *usage = section_usage_of(pfn, &map);
 
-	bpf_probe_read_kernel(&roots, sizeof(roots), (void *)cfg.addr_mem_section);
-	if (!roots)
-		return false;
-	bpf_probe_read_kernel(&section, sizeof(section), &roots[nr / cfg.sections_per_root]);
-	if (!section)
-		return false;
-	section = (void *)section +
-		  (nr % cfg.sections_per_root) * bpf_core_type_size(struct mem_section);
-	map = BPF_CORE_READ(section, section_mem_map);
-	usage = BPF_CORE_READ(section, usage);
-	if (!(map & SECTION_HAS_MEM_MAP) || !usage)
+	if (!usage)
 		return false;
 	bit = ((pfn & ((1ULL << cfg.section_shift) - 1)) >> cfg.pageblock_order) * cfg.pageblock_bits;
 	bpf_probe_read_kernel(&word, sizeof(word),

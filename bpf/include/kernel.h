@@ -97,6 +97,7 @@ struct rlimit {
 };
 
 struct signal_struct {
+	atomic_t live; /* threads that have not begun to exit */
 	int group_exit_code;
 	struct mm_struct *oom_mm; /* set by mark_oom_victim(), mm/oom_kill.c */
 	struct rlimit rlim[16];
@@ -141,6 +142,7 @@ struct task_struct {
 	struct mempolicy *mempolicy;
 	struct pid *thread_pid;
 	u64 start_boottime;
+	u64 self_exec_id;
 	struct css_set *cgroups;
 };
 
@@ -234,10 +236,14 @@ enum pageflags {
 	PG_swapcache = 4,
 	PG_swapbacked = 5,
 	PG_mlocked = 6,
+	PG_lru = 7,
+	PG_reserved = 8,
+	PG_anon_exclusive = 9,	/* since v5.18: this page of an anonymous folio is nobody else's */
 };
 
 enum zone_type {
 	ZONE_MOVABLE = 3,
+	ZONE_DEVICE = 4,	/* memory of devices, with CONFIG_ZONE_DEVICE only */
 };
 
 enum migratetype {
@@ -252,12 +258,23 @@ enum pageblock_bits {
 };
 
 struct mem_section_usage {
+	unsigned long subsection_map[1];
 	unsigned long pageblock_flags[0];
 };
 
 struct mem_section {
 	unsigned long section_mem_map;
 	struct mem_section_usage *usage;
+};
+
+/* kernel/bpf/task_iter.c */
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task_vma {
+	struct bpf_iter_meta *meta;
+	struct vm_area_struct *vma; /* NULL: that was the last */
 };
 
 /* include/linux/migrate_mode.h */
@@ -274,6 +291,11 @@ struct trace_event_raw_mm_migrate_pages {
 	unsigned long succeeded;
 	unsigned long failed;
 	enum migrate_mode mode;
+};
+
+/* trace/events/cma.h: only for whether it tells the errno (6.12 and later). */
+struct trace_event_raw_cma_alloc_finish {
+	int errorno;
 };
 
 /* include/linux/oom.h */
@@ -438,6 +460,9 @@ struct stack_build_id {
 #define PAGE_MAPPING_ANON 0x1		/* include/linux/page-flags.h; FOLIO_MAPPING_ANON in 7.3 */
 #define PAGE_MAPPING_FLAGS 0x3
 #define SECTION_HAS_MEM_MAP 0x2		/* include/linux/mmzone.h: SECTION_HAS_MEM_MAP_BIT 1 */
+#define SECTION_IS_ONLINE 0x4		/* likewise, SECTION_IS_ONLINE_BIT 2 */
+#define SECTION_IS_EARLY 0x8		/* likewise, SECTION_IS_EARLY_BIT 3 */
+#define SUBSECTION_SHIFT 21		/* likewise: bytes, log2 */
 #define TMPFS_MAGIC 0x01021994		/* include/uapi/linux/magic.h */
 #define HUGETLBFS_MAGIC 0x958458f6
 

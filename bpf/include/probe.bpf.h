@@ -1,72 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What every program is made of: settings, counters, the span of the current thread,
- * the errno chain, and EMIT(), the only way into the ring.
+ * What every program is made of: the span of the current thread, the errno chain, and what emit.bpf.h
+ * and step.bpf.h bring.
  */
 #ifndef PINWHY_PROBE_BPF_H
 #define PINWHY_PROBE_BPF_H
 
-#include "maps.bpf.h"
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_tracing.h>
-
-/* Set by the loader before load: the verifier removes what a setting switches off. */
-const volatile struct wire_cfg cfg SEC(".rodata.cfg");
+#include "step.bpf.h"
 
 /*
  * A thread's span is in one of this many slots from its tid on. Tids of threads that
  * register at once are mostly neighbours, so the first slot nearly always is it.
  */
 #define SPAN_PROBES 8
-
-static __always_inline struct wire_counters *counters_of_cpu(void)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-
-	return bpf_map_lookup_elem(&counters, &cpu);
-}
-
-/* Programs may be preempted by others on the same CPU, hence the atomic add. */
-#define COUNT(field)                                                     \
-	do {                                                             \
-		struct wire_counters *c_ = counters_of_cpu();            \
-		if (c_)                                                  \
-			__sync_fetch_and_add(&c_->field, 1);             \
-	} while (0)
-
-/* Ring memory is not zeroed; clang for BPF turns down a memset this long. */
-static __always_inline void zero_words(__u64 *words, __u32 bytes)
-{
-	for (__u32 i = 0; i < bytes / 8; i++) {
-		words[i] = 0;
-		barrier_var(words);
-	}
-}
-
-/*
- * Reserve, let `fill` write into `rec`, submit. `rec` is declared by the macro as a
- * pointer to `type`, which begins with a header, zero but for that. A full ring is counted by kind.
- * `sent` (an lvalue) becomes 1 or 0.
- */
-#define EMIT(type, KIND, id, rec, sent, fill)                            \
-	do {                                                             \
-		struct type *rec = bpf_ringbuf_reserve(&events, sizeof(*rec), 0); \
-		struct wire_hdr *hdr_ = (struct wire_hdr *)rec;          \
-		(sent) = rec != NULL;                                    \
-		if (!rec) {                                              \
-			COUNT(dropped[WIRE_##KIND]);                     \
-			break;                                           \
-		}                                                        \
-		zero_words((__u64 *)rec, sizeof(*rec));                  \
-		hdr_->kind = WIRE_##KIND;                                \
-		hdr_->version = WIRE_VERSION;                            \
-		hdr_->size = sizeof(*rec);                               \
-		hdr_->time_ns = bpf_ktime_get_ns();                      \
-		hdr_->span_id = (id);                                    \
-		fill                                                     \
-		COUNT(emitted[WIRE_##KIND]);                             \
-		bpf_ringbuf_submit(rec, 0);                              \
-	} while (0)
 
 static __always_inline __u32 tid_of_current(void)
 {
@@ -147,13 +93,14 @@ static __always_inline struct wire_span *span_open(__u16 api)
 	struct wire_span *s = span_find();
 	__u32 zero = 0, *closed = bpf_map_lookup_elem(&gate, &zero);
 
-	if (!closed || *closed)
+	if (!closed || *closed || !task_wanted())
 		return NULL;
 	if (s) {
 		__u32 key = s->id & (WIRE_SPANS - 1);
 
 		COUNT(spans_missed_end);
 		span_reset(s, key, pid_tgid, api);
+		step_begin(s);
 		return s;
 	}
 #pragma unroll
@@ -168,6 +115,7 @@ static __always_inline struct wire_span *span_open(__u16 api)
 			continue;
 		if (__sync_val_compare_and_swap(&s->tid, was, tid) == was) {
 			span_reset(s, key, pid_tgid, api);
+			step_begin(s);
 			return s;
 		}
 	}
@@ -206,10 +154,12 @@ static __always_inline int exit_push(__u32 fn, __s64 result)
 {
 	struct wire_span *s;
 
-	if (result >= 0)
+	if (result >= 0 && !task_traced())
 		return 0;
 	s = span_find();
 	if (s)
+		step_return(s, fn, result);
+	if (s && result < 0)
 		chain_push(s, fn, result);
 	return 0;
 }

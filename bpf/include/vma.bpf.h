@@ -79,6 +79,7 @@ static __always_inline void span_vmas(struct wire_span *s)
 	__u64 cursor = s->address, end = s->address + s->length;
 	__u32 n = 0;
 
+	s->have &= ~(WIRE_HAVE_VMAS | WIRE_HAVE_VMAS_ALL | WIRE_HAVE_VMAS_CUT);
 	for (int i = 0; i < WIRE_VMAS_MAX; i++) {
 		struct wire_vma vma;
 		long err;
@@ -87,6 +88,8 @@ static __always_inline void span_vmas(struct wire_span *s)
 		if (err) {
 			if (err == -ENOENT)
 				s->have |= WIRE_HAVE_VMAS;
+			else
+				s->have |= WIRE_HAVE_VMAS_CUT;
 			break;
 		}
 		s->have |= WIRE_HAVE_VMAS;

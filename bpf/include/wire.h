@@ -25,9 +25,12 @@
 #define WIRE_AREA_LEN 32	/* CMA area name, truncated */
 #define WIRE_FS_LEN 16		/* filesystem type, truncated */
 #define WIRE_EXPORTER_LEN 32	/* dma-buf exporter, truncated */
+#define WIRE_CALLER_LEN 48	/* "function [module]", truncated */
 #define WIRE_CHAIN_MAX 8	/* failing functions kept per registration */
 #define WIRE_VMAS_MAX 8		/* VMAs of the range kept to place folios in it */
 #define WIRE_FOLIOS_MAX 64	/* folios described per registration */
+#define WIRE_HOLDERS_MAX 16	/* first pins looked at per registration */
+#define WIRE_RIVALS_MAX 4	/* registrations in flight that are told of beside them; power of two */
 #define WIRE_SPANS 1024		/* registrations in flight that can be followed; power of two */
 #define WIRE_LATENCY_BUCKETS 40	/* bucket b counts durations in [2^b, 2^(b+1)) ns; the last is open */
 
@@ -94,6 +97,9 @@ enum wire_have {
 	WIRE_HAVE_FW = 1 << 22,		/* struct wire_fw: a firmware command failed during it */
 	WIRE_HAVE_POLICY = 1 << 23,	/* memory policy of the task */
 	WIRE_HAVE_DMABUF = 1 << 24,	/* size and exporter of the dma-buf */
+	WIRE_HAVE_PEER = 1 << 25,	/* struct wire_peer: a peer memory client was asked */
+	WIRE_HAVE_EXPORT = 1 << 26,	/* struct wire_export: the process got no dma-buf of GPU memory before */
+	WIRE_HAVE_VMAS_CUT = 1 << 27,	/* the mmap lock was busy: vmas[] may end before the first hole */
 };
 
 struct wire_chain {
@@ -171,6 +177,36 @@ struct wire_fw {
 	__u32 commands;		/* that failed during the registration */
 };
 
+/* What a peer memory client says when it is asked whether memory is its own. */
+enum wire_peer_answer {
+	WIRE_PEER_ANSWER_UNSEEN = 0,
+	WIRE_PEER_NOT_MINE = 1,
+	WIRE_PEER_MINE = 2,
+	WIRE_PEER_ANSWER_MAX
+};
+
+/*
+ * GPU memory registered by its address: what a peer memory client asked of NVIDIA's driver meanwhile. Apart from
+ * the chain, which begins anew with each long-term pin: one may come before, and one behind.
+ */
+struct wire_peer {
+	__u64 address, length;	/* bytes: of the last call, as the client rounded them; 0 = its begin was not seen */
+	__s32 err;		/* -errno of the last call, 0 = it gave the pages */
+	__u32 fn;		/* enum wire_fn: which of its functions that was; NONE = none was called */
+	__u32 calls, failed;
+	__u32 answer;		/* enum wire_peer_answer: the last one */
+	__u32 pad;
+	char caller[WIRE_CALLER_LEN];	/* of the last call; "" = not known */
+};
+
+/* The latest export of GPU memory as a dma-buf that a process asked NVIDIA's driver for, and did not get. */
+struct wire_export {
+	__u64 time_ns;		/* CLOCK_MONOTONIC */
+	__u64 task_start_ns;	/* start_boottime of the process */
+	__u32 status;		/* NV_STATUS; never 0 */
+	__u32 failed;		/* in a row, by now */
+};
+
 #define WIRE_STACK_MAX 16
 #define WIRE_BUILD_ID_LEN 20
 #define WIRE_LIBRARY_LEN 32
@@ -237,6 +273,20 @@ struct wire_span {
 	struct wire_vma fault_vma;	/* VMA covering gup_start when the pin failed */
 	struct wire_vma vmas[WIRE_VMAS_MAX];
 	struct wire_chain chain[WIRE_CHAIN_MAX];
+	/* New fields come last: a capture may hold spans of before. */
+	__u32 npins;		/* first pins that may hold folios of the range */
+	__u32 pins_told;	/* bit i: the stack of the i-th was sent */
+	__u64 pins[WIRE_HOLDERS_MAX];	/* their keys in the ledger, kernel pointers; never leave the maps */
+	__u32 nrivals;		/* other registrations that were pinning the same addresses */
+	__u32 rivals[WIRE_RIVALS_MAX];	/* their slots */
+	__u32 pad;
+	struct wire_peer peer;
+	__u64 modpin;		/* id of a module's pin that may hold the folio which is looked at, 0 = none so far */
+	__u64 modpin_told;	/* that of the last one that was told of, */
+	__u32 modpins_told;	/* and how many were */
+	__u32 modpin_at;	/* place of the first */
+	__u32 modpins_near;	/* the process has one in the range */
+	__u32 modpin_pages;	/* of the folio that is looked at, from its address on */
 };
 
 /* What a VMA lookup at the first page of the failing pin found. */
@@ -311,6 +361,9 @@ struct wire_reg_end {
 	char device[WIRE_DEVICE_LEN];
 	char driver[WIRE_MODULE_LEN];	/* module that owns the device's operations */
 	char cgroup[WIRE_CGROUP_LEN];
+	/* New fields come last: a capture may hold records of before. */
+	struct wire_peer peer;
+	struct wire_export export;
 };
 
 enum wire_folio_flags {
@@ -352,6 +405,99 @@ struct wire_folio {
 	__u32 ordinal;		/* 0-based position among the folios that stayed */
 	__u32 gup_call;		/* slow-path pin it stayed in; only the registration's last one decided */
 	char area[WIRE_AREA_LEN];
+};
+
+#define WIRE_KSTACK_MAX 12
+#define WIRE_SYMBOL_LEN 48	/* "function [module]", truncated */
+
+/* Through what a first pin was taken. */
+enum wire_pin_via {
+	WIRE_PIN_VIA_NONE = 0,
+	WIRE_PIN_VIA_NVIDIA = 1,	/* os_lock_user_pages() of nvidia.ko */
+	WIRE_PIN_VIA_REGISTRATION = 2,	/* none of the ledger: another registration's long-term pin, in progress */
+	WIRE_PIN_VIA_PIN_FAST = 3,	/* pin_user_pages_fast() of an armed process: armed.bpf.c */
+	WIRE_PIN_VIA_PIN = 4,		/* pin_user_pages() of one */
+	WIRE_PIN_VIA_MODULE = 5,	/* none of the ledger: code of a module that called GUP, in whatever process: modpins.bpf.h */
+	WIRE_PIN_VIA_GET_FAST = 6,	/* plain references, by get_user_pages_fast() of an armed process: refs.bpf.h */
+	WIRE_PIN_VIA_MAX
+};
+
+/* Why a pin that was seen being taken may not be what holds the page: it is a candidate, and no more. */
+enum wire_doubt {
+	WIRE_DOUBT_NONE = 0,
+	WIRE_DOUBT_MIXED = 1,	/* others, or other code, pinned the page beside it: whose pins are left is not known */
+	WIRE_DOUBT_COUNT = 2,	/* the page's pins are not as many as were seen being taken and not given back */
+	WIRE_DOUBT_MISSED = 3,	/* a release may have been missed: the kernel skipped runs of its hook */
+	WIRE_DOUBT_UNWATCHED = 4,	/* releases of such pins are not watched, and the page may be another one by now */
+	WIRE_DOUBT_MAX
+};
+
+/* A pin that somebody took without a registration, and that is still held: an entry of the ledger. */
+struct wire_pin {
+	__u64 id;		/* never 0 or reused while the maps live */
+	__u64 since_ns;		/* CLOCK_MONOTONIC */
+	__u64 task_start_ns;	/* start_boottime of the process that took it */
+	__u64 address, pages;	/* where it was in that process then */
+	__u32 tgid, tid;
+	__u32 gup_flags;	/* as pin_user_pages() was given them; it adds FOLL_PIN itself. Via MODULE: with what it added */
+	__u32 calls;		/* of pin_user_pages(), 0 = none was seen: the flags are not known */
+	__u32 via;		/* enum wire_pin_via */
+	char comm[WIRE_COMM_LEN];
+	__u32 doubt;		/* enum wire_doubt */
+};
+
+/*
+ * A pin of the ledger that covers a folio which would not move, sent right behind the folio: the array of pages
+ * that its taker keeps until it lets go has a page of this folio. Or another registration of the process that is
+ * in a long-term pin of the folio's address; whether it holds the folio at that moment is not seen. Or a pin that a module
+ * took of that address, or a plain reference of the folio; whether it was given back is not seen.
+ */
+struct wire_holder {
+	struct wire_hdr hdr;
+	__u64 pfn;		/* of the folio's head page */
+	__u64 page;		/* of the pin: the first one in the folio */
+	__u32 gup_call;		/* as in the folio's record */
+	__u32 nstack;		/* 0 also when an earlier record of this registration tells it of the same pin */
+	struct wire_pin pin;
+	char stack[WIRE_KSTACK_MAX][WIRE_SYMBOL_LEN];	/* of the thread when it pinned, innermost first */
+};
+
+/* Pages of a first pin that lie where long-term pins would have to move them from. */
+struct wire_stranded {
+	__u64 pages;		/* of all kinds; a page may be of several */
+	__u64 cma, movable_zone, isolated;
+	__u64 looked;		/* pages looked at */
+	__u32 lower_bound;	/* not every page was looked at */
+	__u32 pad;
+};
+
+/* A pin without FOLL_LONGTERM that has just left pages in such places. */
+struct wire_hazard {
+	struct wire_reg_end end;	/* its header is the record's; the task that pins, and the range */
+	struct wire_holder holder;	/* its header is not used */
+	struct wire_stranded stranded;
+	struct wire_folio page;		/* the first of these pages: its place; likewise */
+};
+
+/* A contiguous allocation from a CMA area, which tries one range after the other until one can be emptied. */
+struct wire_contig {
+	__u64 pages;		/* asked for */
+	__u64 start_ns;		/* CLOCK_MONOTONIC */
+	__u64 range_pfn;	/* first frame of the first range that a pin of the ledger has a page in */
+	__u32 busy;		/* ranges that could not be emptied */
+	__u32 pinned;		/* of these: a pin of the ledger has a page there */
+	__u32 unsearched;	/* of these: the ledger was not gone through to its end */
+	__u32 failed;		/* no range was left */
+	__s32 result;		/* -errno; 0 also where the kernel does not tell it */
+	__u32 held;		/* the pin was still in the ledger at the end */
+};
+
+/* Ranges that an allocation could not have for a pin without FOLL_LONGTERM. */
+struct wire_cma_blocked {
+	struct wire_reg_end end;	/* its header is the record's; the task that allocates */
+	struct wire_holder holder;	/* the first pin that was found; its header is not used */
+	struct wire_contig contig;
+	struct wire_folio page;		/* the first page of it in such a range; likewise */
 };
 
 /* What took the pages of a live region away from its range. */
@@ -403,7 +549,21 @@ struct wire_counters {
 	__u64 pin_flag_disagree;	/* open long-term section without PF_MEMALLOC_PIN */
 	__u64 vma_lock_busy;	/* VMA lookup refused */
 	__u64 stale_unwatched;	/* live regions whose memory is not watched: no place left, or their range was not seen */
+	__u64 pins_taken, pins_released;	/* entries of the ledger; the difference is what it holds */
+	__u64 pins_unkept;	/* not entered: no place left, or not seen from its begin */
+	__u64 pins_unseen;	/* released, and never entered */
+	__u64 stranded[WIRE_PIN_VIA_MAX], freed[WIRE_PIN_VIA_MAX];	/* pages; the difference is what is stranded now */
 	__u64 latency[WIRE_LATENCY_BUCKETS];
+	__u64 cma_busy, cma_pinned;	/* ranges that contiguous allocations could not have; for a pin of the ledger */
+	__u64 cma_failures;	/* contiguous allocations that failed */
+	__u64 armed_processes;	/* that were armed */
+	__u64 armed_refused;	/* that were not: too many were */
+	__u64 armed_unkept;	/* pages pinned by armed processes that were not entered: no place left, or a pin of too many */
+	__u64 armed_evicted;	/* pins of armed processes that gave their place to later ones */
+	__u64 modpins_taken;	/* pins without FOLL_LONGTERM by modules, on the slow path */
+	__u64 modpins_evicted;	/* of these: gave their place to later ones, or found none */
+	__u64 armed_refs;	/* folios that armed processes were seen taking plain references of, once for each call */
+	__u64 armed_refs_evicted;	/* of these: gave their place to later ones, or found none */
 } __attribute__((aligned(64)));
 
 /*
@@ -421,12 +581,57 @@ struct wire_cfg {
 	__u32 pageblock_bits;	/* bits of pageblock_flags per block */
 	__u32 nodes_shift, zones_shift;	/* widths in page flags */
 	__u32 hugetlb_index_huge;	/* folio->index of hugetlb counts huge pages */
+	__u32 trace;		/* enum wire_trace: only traced processes are followed, step by step */
+	char trace_comm[WIRE_COMM_LEN];	/* WIRE_TRACE_COMM: those of this name */
+	__u64 addr_last_section;	/* the highest number of a section that is there: mem_section[] ends somewhere behind it */
+	__u64 arm_ns;		/* how long a process is armed after its first failure, 0 = it is not */
+	__u64 text_start, text_end;	/* of the kernel without its modules, 0 = not known */
+	__u32 foll_pin;
 	__u32 pad;
 };
 
-/* What the calibration program learned once, by reading kernel memory. */
+enum wire_trace {
+	WIRE_TRACE_ON = 1 << 0,
+	WIRE_TRACE_CHILDREN = 1 << 1,	/* what a traced process forks is traced too */
+	WIRE_TRACE_COMM = 1 << 2,	/* a process is traced while it has this name */
+};
+
+/*
+ * How many traced processes have a tgid that ends so: what all other processes are sent back by.
+ * The map "traced" has the tgids themselves.
+ */
+#define WIRE_TRACED_MAX 4096
+#define WIRE_TRACED_HINTS 4096	/* power of two */
+struct wire_traced {
+	__u32 hints[WIRE_TRACED_HINTS];
+};
+
+/*
+ * Armed watching: whose pins are looked at, and whether what was seen of them counts. A process has one of WIRE_ARMED_PROBES
+ * places from its tgid on, and keeps it when its time is over, so that it is armed once.
+ */
+#define WIRE_ARMED_MAX 64	/* power of two */
+#define WIRE_ARMED_PROBES 8
+struct wire_armed_process {
+	__u64 task_start_ns;	/* start_boottime: the number may be another's by now */
+	__u64 until_ns;		/* CLOCK_MONOTONIC */
+	__u32 tgid;		/* 0 = free */
+	__u32 pad;
+};
+struct wire_armed {
+	__u32 open;		/* every release is hooked: pins are entered */
+	__u32 epoch;		/* entries of another one are not there */
+	__u64 folios;		/* entries, or a few more: while it is 0 a release looks for none */
+	__u64 calls;		/* that pinned some: their ids */
+	struct wire_armed_process processes[WIRE_ARMED_MAX];
+	__u64 refs;		/* calls that took plain references: their ids */
+	__u64 refs_forgotten;	/* those up to this one are not remembered any more */
+};
+
+/* What the calibration program learned once, by reading kernel memory, and what else all programs want to know of it. */
 struct wire_calibration {
 	__u64 vmemmap;	/* 0 = not found */
+	__u64 module_gone_ns;	/* when a module went last: slot module_free writes it */
 };
 
 #define WIRE_ASSERT_SIZE(type, bytes) \
@@ -437,5 +642,10 @@ WIRE_ASSERT_SIZE(wire_vma, 104);
 WIRE_ASSERT_SIZE(wire_args, 72);
 WIRE_ASSERT_SIZE(wire_frame, 64);
 WIRE_ASSERT_SIZE(wire_damage, 56);
+WIRE_ASSERT_SIZE(wire_peer, 88);
+WIRE_ASSERT_SIZE(wire_export, 24);
+WIRE_ASSERT_SIZE(wire_pin, 80);
+WIRE_ASSERT_SIZE(wire_stranded, 48);
+WIRE_ASSERT_SIZE(wire_contig, 48);
 
 #endif
