@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent.h"
@@ -191,6 +190,7 @@ static int start_loader(struct agent *a)
 		.ring_bytes = (uint32_t)a->config->ring_bytes,
 		.avoid = a->config->avoid,
 		.driver_function = a->config->driver_function,
+		.arm_ns = a->config->watch_arm_s * NS_PER_S,
 	};
 	const char *why = "";
 	int err;
@@ -210,17 +210,6 @@ static void stop_loader(struct agent *a)
 	loader_free(a->loader);
 }
 
-static uint64_t suspended_ns(void)
-{
-	struct timespec boot, mono;
-
-	/* In this order, so that the difference is never negative. */
-	clock_gettime(CLOCK_MONOTONIC, &mono);
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	return (uint64_t)(boot.tv_sec - mono.tv_sec) * NS_PER_S + (uint64_t)boot.tv_nsec -
-	       (uint64_t)mono.tv_nsec;
-}
-
 static int start_pipeline(struct agent *a)
 {
 	const struct config *c = a->config;
@@ -228,7 +217,7 @@ static int start_pipeline(struct agent *a)
 
 	kfacts_names(a->kf, &a->identity);
 	strncpy(a->identity.agent_version, PINWHY_VERSION, sizeof(a->identity.agent_version) - 1);
-	a->identity.suspended_ns = suspended_ns();
+	a->identity.suspended_ns = loop_suspended_ns();
 	loader_identity(a->loader, &a->identity);
 	a->settings = (struct pipeline_settings){
 		.facts_deadline_ns = c->facts_deadline_ms * NS_PER_MS,
@@ -317,11 +306,11 @@ static void settle(struct agent *a)
 	size_t len;
 
 	kfacts_drop_btf(a->kf);
-	memory_trim();
 	if (rehearse(&a->identity, &a->settings) < 0)
 		log_debug("no memory for a rehearsal");
 	if (a->http && agent_http_ops.metrics(a, &page, &len) == 0)
 		free(page);
+	memory_trim();
 	memory_reserve(HEAP_RESERVE);
 	memory_hold();
 }
@@ -384,7 +373,7 @@ static int start_watching(struct agent *a)
 	a->healthy = true;
 	log_info("attaching hooks");
 	agent_attach(a, now);
-	a->map_bytes = loader_map_bytes(a->loader, 0);
+	a->map_bytes = loader_map_bytes(a->loader);
 	if (!loader_allowed(a->loader, &why)) {
 		log_error("%s", why);
 		return -EPERM;

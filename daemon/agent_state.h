@@ -47,7 +47,7 @@ struct agent {
 	char *page;		/* where /metrics is rendered */
 	uint64_t map_bytes;
 	uint64_t hook_runs_missed;	/* at the last tick */
-	uint64_t ticks;
+	uint64_t ticks, arm_waits;
 	int tick_timer, pipeline_timer, memory_timer;
 	bool ready, stopping, healthy;
 	bool modules_changed;	/* the ring brought a hint */

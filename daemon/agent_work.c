@@ -17,6 +17,7 @@
 #define NS_PER_S 1000000000ULL
 #define TICK_NS NS_PER_S
 #define ATTACH_TICKS 2		/* ticks between two looks at the modules */
+#define ARM_TICKS 10		/* that hooks of armed watching wait for facts at most */
 #define RING_BUDGET 256		/* records per turn, so that signals and HTTP are not starved */
 #define MEMORY_LOG_NS (60 * NS_PER_S)
 
@@ -26,14 +27,44 @@ static void rearm_pipeline(struct agent *a)
 	loop_timer_set(a->loop, a->pipeline_timer, pipeline_next(a->tap.pipeline));
 }
 
+/* ---- armed watching ---- */
+
+/*
+ * A process was armed, or the time of the last one is over. Hooking takes its time: facts about the failure that armed it come
+ * first, unless failures do not end.
+ */
+static void arm(struct agent *a, struct clock_pair now, bool ticks)
+{
+	struct pipeline_stats stats;
+	uint32_t n;
+
+	loader_armed_check(a->loader);
+	pipeline_stats(a->tap.pipeline, &stats);
+	if (stats.incidents_held && a->arm_waits < ARM_TICKS) {
+		a->arm_waits += ticks;
+		return;
+	}
+	a->arm_waits = 0;
+	if (!loader_armed_step(a->loader, now.mono_ns))
+		return;
+	n = loader_armed_processes(a->loader, now.mono_ns);
+	if (n)
+		log_info("watching the pins of %u armed process%s", n, n == 1 ? "" : "es");
+	else
+		log_info("no process is armed any more");
+	agent_attach(a, now);
+	loader_armed_open(a->loader);
+}
+
 /* ---- the ring ---- */
 
 void agent_on_record(void *ctx, const void *data, size_t size)
 {
 	const struct wire_hdr *hdr = data;
 	struct agent *a = ctx;
+	union judged copy;
 
-	tap_event(&a->tap, data, size, loop_now(a->loop));
+	tap_event(&a->tap, loader_judge(a->loader, data, size, &copy), size, loop_now(a->loop));
 	if (size >= sizeof(*hdr) && hdr->kind == WIRE_MODULE)
 		a->modules_changed = true;
 }
@@ -51,6 +82,7 @@ void agent_on_ring(void *ctx, uint32_t events, struct clock_pair now)
 		agent_attach(a, now);
 		agent_say_ready(a, now);
 	}
+	arm(a, now, false);
 	rearm_pipeline(a);
 }
 
@@ -74,6 +106,7 @@ static void on_answer(void *ctx, uint64_t id, const struct facts *facts, struct 
 	struct agent *a = ctx;
 
 	tap_facts(&a->tap, id, facts, now);
+	arm(a, now, false);
 	rearm_pipeline(a);
 }
 
@@ -159,6 +192,8 @@ static void log_slots(const struct agent *a)
 
 	for (uint32_t i = 0; i < loader_nslots(); i++) {
 		loader_status(a->loader, i, &s);
+		if (!s.changed)
+			continue;
 		if (s.state == SLOT_ATTACHED || s.state == SLOT_ACTIVE)
 			log_debug("slot %s: %s by %s on %s", s.name, slot_state_name(s.state), s.variant,
 				  s.target);
@@ -172,9 +207,10 @@ void agent_attach(struct agent *a, struct clock_pair now)
 {
 	int changed = loader_attach(a->loader);
 
+	/* It may have taken seconds, and deadlines count from the loop's time. */
+	loop_refresh(a->loop);
 	if (changed <= 0)
 		return;
-	log_info("%d slots changed", changed);
 	log_slots(a);
 	loader_identity(a->loader, &a->identity);
 	tap_identity(&a->tap, &a->identity, now);
@@ -201,6 +237,7 @@ void agent_on_tick(void *ctx, struct clock_pair now)
 	a->ticks++;
 	loop_timer_set(a->loop, a->tick_timer, now.mono_ns + TICK_NS);
 	a->hook_runs_missed = loader_runs_missed(a->loader);
+	loader_check_ledger(a->loader);
 	agent_count(a, now);
 	spans_scan(loader_spans(a->loader), &a->spans_opts, now.mono_ns, &a->spans, on_stuck, a);
 	tap_flush(&a->tap);
@@ -208,6 +245,7 @@ void agent_on_tick(void *ctx, struct clock_pair now)
 		agent_attach(a, now);
 		agent_say_ready(a, now);
 	}
+	arm(a, now, true);
 	check_health(a);
 	sink_flush(a->sink);
 	agent_watch_sink(a);
@@ -314,6 +352,8 @@ static void gather(struct agent *a)
 	pipeline_stats(a->tap.pipeline, &m->pipeline);
 	sink_stats(a->sink, &m->sink);
 	helper_stats(a->helper, &m->helper);
+	m->armed_processes = loader_armed_processes(a->loader, loop_now(a->loop).mono_ns);
+	m->armed_folios = loader_armed_folios(a->loader);
 	m->spans_in_flight = a->spans.in_flight;
 	m->spans_unverified = a->spans.unverified;
 	m->spans_ended_unseen = a->spans.ended_unseen;
@@ -321,7 +361,7 @@ static void gather(struct agent *a)
 	m->nslots = loader_nslots() < METRICS_SLOTS_MAX ? loader_nslots() : METRICS_SLOTS_MAX;
 	for (uint32_t i = 0; i < m->nslots; i++)
 		loader_status(a->loader, i, &m->slots[i]);
-	m->map_bytes = a->map_bytes = loader_map_bytes(a->loader, 0);
+	m->map_bytes = a->map_bytes = loader_map_bytes(a->loader);
 	m->ready = a->ready && !a->stopping;
 	m->hooks_healthy = a->healthy;
 	m->record_failed = a->tap.failed;

@@ -310,6 +310,20 @@ static bool get_settings(struct json_object *o, struct pipeline_settings *st)
 
 /* --- records -------------------------------------------------------------------- */
 
+/* A registration's end that was recorded before the fields behind it were there: they say nothing. */
+static size_t lengthen(unsigned char *data, size_t size)
+{
+	struct wire_reg_end *e = (void *)data;
+
+	if (size < offsetof(struct wire_reg_end, peer) || e->hdr.kind != WIRE_REG_END || e->hdr.size != size)
+		return size;
+	if (size < sizeof(*e)) {
+		memset(data + size, 0, sizeof(*e) - size);
+		e->hdr.size = sizeof(*e);
+	}
+	return e->hdr.size;
+}
+
 static int feed_event(struct replay *r, struct json_object *o, struct json_object *v, struct clock_pair now)
 {
 	size_t size;
@@ -317,7 +331,7 @@ static int feed_event(struct replay *r, struct json_object *o, struct json_objec
 
 	(void)o;
 	if (rc == 0)
-		pipeline_event(r->pipeline, r->data, size, now);
+		pipeline_event(r->pipeline, r->data, lengthen(r->data, size), now);
 	return rc;
 }
 
@@ -331,14 +345,16 @@ static int feed_stuck(struct replay *r, struct json_object *o, struct json_objec
 
 	if (rc)
 		return rc;
-	if (size != sizeof(span))
+	/* A shorter one was recorded before the fields at its end were there. */
+	if (size > sizeof(span) || size < offsetof(struct wire_span, npins))
 		return fail(r, -EPROTO, "a registration in flight as another version of pinwhy records it");
 	if (!json_object_object_get_ex(o, "sighting", &seen) ||
 	    !json_object_is_type(seen, json_type_object) ||
 	    !get_string(seen, "verified", sighting.verified, sizeof(sighting.verified)) ||
 	    !get_string(seen, "waits_in", sighting.waits_in, sizeof(sighting.waits_in)))
 		return fail(r, -EBADMSG, "not a stuck registration");
-	memcpy(&span, r->data, sizeof(span));
+	memset(&span, 0, sizeof(span));
+	memcpy(&span, r->data, size);
 	pipeline_stuck(r->pipeline, &span, &sighting, now);
 	return 0;
 }

@@ -248,6 +248,7 @@ int capture_stuck(struct capture *c, const struct wire_span *span, const struct 
 	copy.attrs = 0;
 	copy.device = 0;
 	copy.user_sp = copy.user_pc = 0;
+	memset(copy.pins, 0, sizeof(copy.pins));
 	memset(copy.user_args, 0, sizeof(copy.user_args));
 	number_pointers(&copy.fault_vma, copy.vmas);
 	jb_string(&b, seen, "verified", sighting->verified);

@@ -18,7 +18,7 @@
 #define CONFIG_REPORTS_SERVICE "/var/log/pinwhy/reports.jsonl"
 
 #define CONFIG_STR_MAX 1024	/* bytes of a text value, with its NUL */
-#define CONFIG_HOOKS_MAX 96	/* rows of slots.def that [hooks] can name */
+#define CONFIG_HOOKS_MAX 128	/* rows of slots.def that [hooks] can name */
 #define CONFIG_ERROR_MAX 512
 
 enum config_id {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "decode.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -35,6 +36,26 @@ static void clean_strings(struct wire_reg_end *e)
 		text_clean(e->frames[i].library, sizeof(e->frames[i].library));
 }
 
+/* No kernel address gets further, whoever wrote it there. */
+static void clean_symbol(char *symbol, size_t size)
+{
+	if (isdigit((unsigned char)symbol[0]))
+		memcpy(symbol, "?", 2);
+	text_clean(symbol, size);
+}
+
+static int check_peer(struct wire_peer *p)
+{
+	if (p->err > 0 || p->err < -4095)
+		return -EBADMSG;
+	if (p->fn >= WIRE_FN_MAX)
+		p->fn = WIRE_FN_NONE;
+	if (p->answer >= WIRE_PEER_ANSWER_MAX)
+		p->answer = WIRE_PEER_ANSWER_UNSEEN;
+	clean_symbol(p->caller, sizeof(p->caller));
+	return 0;
+}
+
 /*
  * Frame pointers lead to words that are no return addresses. For one in no mapping the kernel takes the
  * next mapping above it, with an offset below zero (kernel/bpf/stackmap.c, find_vma, 6.1 and 7.3).
@@ -62,7 +83,9 @@ static int check_fields(struct wire_reg_end *e)
 		return -EBADMSG;
 	if (e->result > 0 || e->result < -4095)
 		return -EBADMSG;
-	if (e->fw.err > 0 || e->fw.err < -4095)
+	if (e->fw.err > 0 || e->fw.err < -4095 || check_peer(&e->peer))
+		return -EBADMSG;
+	if (e->have & WIRE_HAVE_EXPORT && (!e->export.status || !e->export.failed || e->export.time_ns > e->hdr.time_ns))
 		return -EBADMSG;
 	if (e->api >= WIRE_API_MAX)
 		e->api = WIRE_API_NONE;
@@ -96,7 +119,7 @@ static int check_stale(struct wire_stale *s)
 	const struct wire_reg_end *e = &s->end;
 	struct wire_damage *d = &s->damage;
 
-	if (e->result != 0 || e->was_reported || d->start >= d->end)
+	if (e->result != 0 || e->was_reported || d->start >= d->end || !e->start_ns || e->start_ns > e->hdr.time_ns)
 		return -EBADMSG;
 	if (d->start < d->call_start || d->end > d->call_end)
 		return -EBADMSG;
@@ -113,15 +136,93 @@ static bool absurd(__s64 count)
 	return count < -(1LL << 40) || count > 1LL << 40;
 }
 
-static int check_folio(struct wire_folio *f)
+/* A folio, or the one page that another record tells of. */
+static int check_page(struct wire_folio *f)
 {
-	/* An order is a shift count. */
-	if (f->order > 40 || f->hdr.span_id == 0)
-		return -EBADMSG;
-	/* Sums of these are made; no folio has more of anything. */
-	if (absurd(f->refcount) || absurd(f->mapcount) || absurd(f->pincount) || absurd(f->expected))
+	/* An order is a shift count. Sums of the counts are made; no folio has more of anything. */
+	if (f->order > 40 || absurd(f->refcount) || absurd(f->mapcount) || absurd(f->pincount) || absurd(f->expected))
 		return -EBADMSG;
 	text_clean(f->area, sizeof(f->area));
+	return 0;
+}
+
+static int check_folio(struct wire_folio *f)
+{
+	return f->hdr.span_id ? check_page(f) : -EBADMSG;
+}
+
+static int check_pin(struct wire_holder *h)
+{
+	struct wire_pin *p = &h->pin;
+	uint32_t i;
+
+	if (p->id == 0 || h->nstack > WIRE_KSTACK_MAX || h->page >= p->pages || p->pages > 1ULL << 52)
+		return -EBADMSG;
+	if (p->via >= WIRE_PIN_VIA_MAX)
+		p->via = WIRE_PIN_VIA_NONE;
+	/* What it says of the pin is known of those alone that we know. */
+	if (p->doubt >= WIRE_DOUBT_MAX || (p->via == WIRE_PIN_VIA_NONE && !p->doubt))
+		p->doubt = WIRE_DOUBT_MISSED;
+	if (p->via == WIRE_PIN_VIA_MODULE || p->via == WIRE_PIN_VIA_GET_FAST)
+		p->doubt = WIRE_DOUBT_UNWATCHED;
+	text_clean(p->comm, sizeof(p->comm));
+	for (i = 0; i < WIRE_KSTACK_MAX; i++)
+		clean_symbol(h->stack[i], sizeof(h->stack[i]));
+	return 0;
+}
+
+static int check_holder(struct wire_holder *h)
+{
+	return h->hdr.span_id ? check_pin(h) : -EBADMSG;
+}
+
+/* It strands some of its pages, no more than were looked at, and nothing failed. */
+static int check_hazard(struct wire_hazard *h)
+{
+	const struct wire_stranded *s = &h->stranded;
+
+	if (h->end.result != 0 || h->end.was_reported || !s->pages || s->looked > h->holder.pin.pages)
+		return -EBADMSG;
+	if (s->pages > s->looked || s->cma > s->pages || s->movable_zone > s->pages || s->isolated > s->pages)
+		return -EBADMSG;
+	if (check_page(&h->page) || check_pin(&h->holder))
+		return -EBADMSG;
+	return check_fields(&h->end);
+}
+
+/* An allocation met ranges that it could not have, a pin lies in some of them, and none could be had when it failed. */
+static int check_blocked(struct wire_cma_blocked *b)
+{
+	struct wire_contig *c = &b->contig;
+	struct wire_folio *f = &b->page;
+
+	if (b->end.result != 0 || b->end.was_reported || !c->pages || !c->pinned || c->busy < c->pinned)
+		return -EBADMSG;
+	if (c->unsearched > c->busy - c->pinned || c->result > 0 || c->result < -4095 || (c->result && !c->failed))
+		return -EBADMSG;
+	if (check_page(f) || check_pin(&b->holder))
+		return -EBADMSG;
+	c->failed = !!c->failed;
+	c->held = !!c->held;
+	return check_fields(&b->end);
+}
+
+static int check_step(struct wire_step *s)
+{
+	/* An order is a shift count. A kind that a newer build may have sent cannot be told. */
+	if (s->step == WIRE_STEP_NONE || s->step >= WIRE_STEP_MAX || s->order > 40)
+		return -EBADMSG;
+	if (s->hdr.span_id && s->start_ns > s->hdr.time_ns)
+		return -EBADMSG;
+	if (s->result < -4095 || s->result > 1LL << 52 || s->pages > 1ULL << 52 || s->untold > 1ULL << 52)
+		return -EBADMSG;
+	if (s->fn >= WIRE_FN_MAX)
+		s->fn = WIRE_FN_NONE;
+	if (s->api >= WIRE_API_MAX)
+		s->api = WIRE_API_NONE;
+	text_clean(s->comm, sizeof(s->comm));
+	text_clean(s->device, sizeof(s->device));
+	text_clean(s->area, sizeof(s->area));
 	return 0;
 }
 
@@ -148,8 +249,20 @@ int decode_event(const void *data, size_t size, struct event *ret_event)
 	case WIRE_FOLIO:
 		r = check_folio(&ev.folio);
 		break;
+	case WIRE_HOLDER:
+		r = check_holder(&ev.holder);
+		break;
+	case WIRE_HAZARD:
+		r = check_hazard(&ev.hazard);
+		break;
+	case WIRE_CMA_BLOCKED:
+		r = check_blocked(&ev.blocked);
+		break;
 	case WIRE_STALE:
 		r = check_stale(&ev.stale);
+		break;
+	case WIRE_STEP:
+		r = check_step(&ev.step);
 		break;
 	case WIRE_MODULE:
 		text_clean(ev.module.name, sizeof(ev.module.name));
@@ -188,7 +301,7 @@ int decode_span(const struct wire_span *s, __u64 now_ns, struct wire_reg_end *re
 		.was_reported = 1,
 		.collects = s->collects, .cgroup_resource = s->cgroup_resource,
 		.args = s->args, .account = s->account, .fw = s->fw,
-		.fault_vma = s->fault_vma,
+		.fault_vma = s->fault_vma, .peer = s->peer,
 	};
 	int r;
 

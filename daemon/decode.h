@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "wire.h"
+#include "wire_step.h"
 
 struct event {
 	enum wire_kind kind;
@@ -13,8 +14,12 @@ struct event {
 		struct wire_hdr hdr;
 		struct wire_reg_end end;
 		struct wire_folio folio;
+		struct wire_holder holder;
+		struct wire_hazard hazard;
+		struct wire_cma_blocked blocked;
 		struct wire_module module;
 		struct wire_stale stale;
+		struct wire_step step;
 	};
 };
 

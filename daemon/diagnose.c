@@ -47,6 +47,7 @@ const struct word grade_words[GRADE_MAX] = {
 #define FAILS CAUSE_FAILS
 #define HANGS CAUSE_HANGS
 #define DAMAGES CAUSE_DAMAGES
+#define WARNS CAUSE_WARNS
 #define BOTH (CAUSE_FAILS | CAUSE_HANGS)
 const struct cause causes[] = {
 #define DOC(name, heading, happens, told, check) \
@@ -131,10 +132,14 @@ void finding_missing(struct finding *f, const char *what, const char *fmt, ...)
 	va_end(ap);
 }
 
-void finding_candidate(struct finding *f, const char *sentence)
+void finding_candidate(struct finding *f, const char *fmt, ...)
 {
+	va_list ap;
+
 	assert(f->ncandidates < FINDING_LINES);
-	f->candidates[f->ncandidates++] = sentence;
+	va_start(ap, fmt);
+	set_text(f->candidates[f->ncandidates++], FINDING_TEXT, fmt, ap);
+	va_end(ap);
 }
 
 /* Stronger findings first; among equals the alphabet, so that the table's order never decides. */
@@ -196,14 +201,21 @@ static bool out_of_place(const struct cause *c, const struct incident *in, const
 static void ask(const struct cause *c, const struct incident *in, const struct identity *id, struct finding *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	if (in->stuck || in->stale || !out_of_place(c, in, id, ret))
+	if (in->stuck || incident_is_warning(in) || !out_of_place(c, in, id, ret))
 		c->fn(in, id, ret);
+}
+
+enum cause_when diagnose_asks(const struct incident *in)
+{
+	if (in->hazard)
+		return CAUSE_WARNS;
+	return in->stale ? CAUSE_DAMAGES : in->stuck ? CAUSE_HANGS : CAUSE_FAILS;
 }
 
 static void ask_all(const struct cause *table, uint32_t n, const struct incident *in,
 		    const struct identity *id, struct diagnosis *d)
 {
-	enum cause_when when = in->stale ? CAUSE_DAMAGES : in->stuck ? CAUSE_HANGS : CAUSE_FAILS;
+	enum cause_when when = diagnose_asks(in);
 	uint32_t i, proven = 0;
 	struct finding f;
 
@@ -249,9 +261,9 @@ void diagnose_with(const struct cause *table, uint32_t n, const struct incident 
 	assert(n <= CAUSES_MAX);
 	memset(ret, 0, sizeof(*ret));
 	/* Nothing failed in the end: there is no cause to name. */
-	if (!in->stuck && !in->stale && in->end.result != 0 && !in->end.start_ns)
+	if (!in->stuck && !incident_is_warning(in) && in->end.result != 0 && !in->end.start_ns)
 		ask_unfollowed(table, n, in, id, ret);
-	else if (in->stuck || in->stale || in->end.result != 0)
+	else if (in->stuck || incident_is_warning(in) || in->end.result != 0)
 		ask_all(table, n, in, id, ret);
 	if (ret->cause)
 		return;

@@ -47,7 +47,7 @@ extern const struct word confidence_words[CONFIDENCE_MAX];
 extern const struct word detail_words[DETAIL_MAX];	/* [DETAIL_none] is { NULL, NULL } */
 extern const struct word grade_words[GRADE_MAX];
 
-#define FINDING_LINES 12
+#define FINDING_LINES 16
 #define FINDING_TEXT 320
 #define FINDING_WHAT 48
 
@@ -62,6 +62,7 @@ struct finding {
 	enum finding_kind kind;
 	enum detail detail;
 	enum grade grade;	/* first_pin.grade */
+	const struct wire_pin *pin;	/* of the ledger, in the incident: who holds the page that is named. NULL = not seen */
 	char because[FINDING_TEXT];	/* RULED_OUT: the number that excludes it */
 	char summary[FINDING_TEXT];	/* one sentence */
 	char evidence[FINDING_LINES][FINDING_TEXT];
@@ -73,7 +74,7 @@ struct finding {
 		char why[FINDING_TEXT];
 	} missing[FINDING_LINES];	/* what would have decided it, and why it is not there */
 	uint32_t nmissing;
-	const char *candidates[FINDING_LINES];	/* who may hold the page: fixed sentences */
+	char candidates[FINDING_LINES][FINDING_TEXT];	/* who may hold the page, and what speaks for it */
 	uint32_t ncandidates;
 };
 
@@ -84,7 +85,7 @@ void finding_evidence(struct finding *f, const char *fmt, ...) __attribute__((fo
 void finding_remedy(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void finding_missing(struct finding *f, const char *what, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-void finding_candidate(struct finding *f, const char *sentence);
+void finding_candidate(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 typedef void (*cause_fn)(const struct incident *in, const struct identity *id, struct finding *ret);
 
@@ -92,6 +93,7 @@ enum cause_when {
 	CAUSE_FAILS = 1 << 0,	/* asked of calls that failed */
 	CAUSE_HANGS = 1 << 1,	/* asked of calls that have not come back */
 	CAUSE_DAMAGES = 1 << 2,	/* asked of regions that were made and whose memory was replaced */
+	CAUSE_WARNS = 1 << 3,	/* asked of pins that will make others fail */
 };
 
 /* One row of causes.def. `what`, `how`, `confirm` are the pages of `pinwhy causes ID`. */
@@ -129,6 +131,8 @@ struct diagnosis {
 	uint32_t nalso;
 };
 
+/* Which kind of cause is asked of it. */
+enum cause_when diagnose_asks(const struct incident *in);
 void diagnose(const struct incident *in, const struct identity *id, struct diagnosis *ret);
 /* The same over any table of at most CAUSES_MAX rows. */
 void diagnose_with(const struct cause *table, uint32_t n, const struct incident *in,

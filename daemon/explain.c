@@ -128,7 +128,7 @@ static void title_failure(struct page *p)
 	quote(p, *jr_string(p->report, "registration.api") ? jr_string(p->report, "registration.api") : "registration");
 	add(p, " failed");
 	if (is_kind(p, KIND_SUMMARY) && jr_int(p->report, "related.count", &count))
-		add(p, " %" PRId64 " times%s", count, other_kinds(p) ? " more in one cgroup" : "");
+		add(p, " %" PRId64 " time%s%s", count, count == 1 ? "" : "s", other_kinds(p) ? " more in one cgroup" : "");
 	quote_if(p, ": ", jr_string(p->report, "registration.errno_name"), "");
 	if (other_kinds(p) && strcmp(jr_string(p->report, "verdict.cause"), "unknown") == 0)
 		add(p, " - several kinds of failure");
@@ -149,6 +149,18 @@ static void title_stale(struct page *p)
 	if (is_kind(p, KIND_SUMMARY) && jr_int(p->report, "related.count", &count))
 		add(p, "%" PRId64 " live regions of ", count);
 	quote(p, *jr_string(p->report, "registration.api") ? jr_string(p->report, "registration.api") : "registration");
+	title_cause(p);
+}
+
+static void title_hazard(struct page *p)
+{
+	int64_t pages = 0;
+
+	add(p, "hazard");
+	if (jr_int(p->report, "stranded.pages", &pages))
+		add(p, ": %" PRId64 " page%s", pages, pages == 1 ? "" : "s");
+	else if (jr_int(p->report, "contiguous_allocation.pages", &pages))
+		add(p, " come true: %" PRId64 " page%s asked of CMA", pages, pages == 1 ? "" : "s");
 	title_cause(p);
 }
 
@@ -174,6 +186,8 @@ static void title(struct page *p)
 		title_duration(p);
 	} else if (is_stale(p)) {
 		title_stale(p);
+	} else if (is_kind(p, KIND_HAZARD)) {
+		title_hazard(p);
 	} else if (is_kind(p, KIND_FAILED) || is_kind(p, KIND_SUMMARY)) {
 		title_failure(p);
 	} else {
@@ -247,7 +261,8 @@ static void what(struct page *p)
 		add(p, ", ");
 		join_strings(p, access, "|", SIZE_MAX);
 	}
-	quote_if(p, ", ", jr_string(p->report, "registration.allocation_class"), "");
+	if (strcmp(jr_string(p->report, "registration.allocation_class"), "unknown") != 0)
+		quote_if(p, ", ", jr_string(p->report, "registration.allocation_class"), "");
 	if (flags && p->full) {
 		add(p, ", pinned with ");
 		join_strings(p, flags, "|", SIZE_MAX);
@@ -283,13 +298,15 @@ static void seen(struct page *p)
 	struct json_object *array = jr_get(p->report, "verdict.evidence", json_type_array);
 	/* Of further kinds the evidence is the list of them. Of one kind it is the report that `see` names. */
 	size_t i, taken = 0, shown = 0, max = other_kinds(p) || p->full ? SIZE_MAX : EVIDENCE_SHOWN;
+	/* Where nothing was established each line is a clue. */
+	bool unknown = strcmp(jr_string(p->report, "verdict.confidence"), confidence_words[CONFIDENCE_unknown].word) == 0;
 
 	if (is_kind(p, KIND_SUMMARY) && !other_kinds(p) && !p->full)
 		return;
 	for (i = 0; i < jr_length(array) && taken < max; i++) {
 		const char *line = jr_string_at(array, i);
 
-		if (!p->full && !has_digit(line))
+		if (!p->full && !unknown && !has_digit(line))
 			continue;
 		taken++;
 		if (!p->full && repeats(line, jr_string(p->report, "verdict.summary")))
@@ -338,6 +355,17 @@ static void by(struct page *p)
 	flush(p, "by");
 }
 
+/* Whose code it was: of the pin, and of the call that failed. Calls of the process lead to it from below. */
+static void stack_of(struct page *p, const char *path, const char *label)
+{
+	struct json_object *frames = jr_get(p->report, path, json_type_array);
+
+	begin(p);
+	if (jr_length(frames) && p->full)
+		join_strings(p, frames, " <- ", SIZE_MAX);
+	flush(p, label);
+}
+
 static const char *confidence_tone(const char *confidence)
 {
 	if (strcmp(confidence, confidence_words[CONFIDENCE_proven].word) == 0)
@@ -350,6 +378,7 @@ static void sure(struct page *p)
 	struct json_object *also = jr_get(p->report, "verdict.also", json_type_array);
 	struct json_object *missing = jr_get(p->report, "missing_evidence", json_type_array);
 	const char *confidence = jr_string(p->report, "verdict.confidence");
+	bool proven = strcmp(confidence, confidence_words[CONFIDENCE_proven].word) == 0;
 	int i;
 
 	begin(p);
@@ -361,10 +390,10 @@ static void sure(struct page *p)
 	for (i = 0; i < CONFIDENCE_MAX; i++)
 		if (strcmp(confidence, confidence_words[i].word) == 0)
 			add(p, ": %s", confidence_words[i].meaning);
-	if (missing && jr_length(missing) == 0)
+	if (proven && missing && jr_length(missing) == 0 && !is_kind(p, KIND_SUMMARY))
 		add(p, "; no evidence is missing");
 	if (jr_length(also)) {
-		add(p, "; fits as well: ");
+		add(p, proven ? "; more exactly it may be: " : "; fits as well: ");
 		join_strings(p, also, ", ", SIZE_MAX);
 	}
 	flush(p, "sure");
@@ -524,7 +553,7 @@ static void related(struct page *p)
 
 	begin(p);
 	if (jr_int(p->report, "related.suppressed", &n))
-		add(p, "%" PRId64 " %s not reported in full, ", n, is_stale(p) ? "regions" : "failures");
+		add(p, "%" PRId64 " %s%s not reported in full, ", n, is_stale(p) ? "region" : "failure", n == 1 ? "" : "s");
 	quote_if(p, "between ", jr_string(p->report, "related.first"), "");
 	quote_if(p, " and ", jr_string(p->report, "related.last"), "; ");
 	quote_if(p, "the first: pinwhy" HOLD "explain" HOLD "--id" HOLD, first, "");
@@ -582,6 +611,8 @@ void explain_print_style(FILE *out, struct json_object *report, const struct exp
 	why(&p);
 	seen(&p);
 	by(&p);
+	stack_of(&p, "first_pin.stack", "pinned");
+	stack_of(&p, "process.stack", "stack");
 	sure(&p);
 	not_these(&p);
 	memory(&p);

@@ -36,12 +36,22 @@ struct facts {
 
 #define FACT_KNOWN(f, name) ((f)->err[FACT_##name] == 0)
 
+/* Whose open files may tell who holds pages of the range. */
+enum facts_held {
+	FACTS_HELD_NOT,		/* nothing of it is held: nobody is asked */
+	FACTS_HELD_ALONE,	/* by mappings it is the process's alone */
+	FACTS_HELD_SHARED,	/* others may have it mapped as well */
+};
+
 /* What to read facts about. `task_start_ns` tells a reused pid from the process meant. */
 struct facts_request {
 	uint64_t id;		/* echoed in the answer */
 	uint64_t task_start_ns;	/* CLOCK_BOOTTIME of the process's start */
 	uint64_t hugetlb_bytes;	/* page size of the hugetlb mapping in question, 0 = none */
+	uint64_t address, length;	/* of the registered range */
 	uint32_t tgid, tid;
+	enum facts_held held;
+	uint32_t pad;
 	char device[WIRE_DEVICE_LEN];
 };
 

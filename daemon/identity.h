@@ -80,6 +80,13 @@ struct loss {
 	uint64_t spans_overflow, spans_missed_end, ends_without_span, chain_overflow;
 	uint64_t pin_flag_disagree, vma_lock_busy;
 	uint64_t stale_unwatched;
+	/* The ledger of first pins; for the metrics alone. */
+	uint64_t pins_taken, pins_released, pins_unkept, pins_unseen;
+	uint64_t stranded[WIRE_PIN_VIA_MAX], freed[WIRE_PIN_VIA_MAX];
+	uint64_t cma_busy, cma_pinned, cma_failures;	/* likewise */
+	uint64_t armed_processes, armed_refused, armed_unkept, armed_evicted;	/* likewise */
+	uint64_t modpins_taken, modpins_evicted;	/* likewise */
+	uint64_t armed_refs, armed_refs_evicted;	/* likewise */
 	uint64_t hook_runs_missed;	/* programs the kernel skipped, as far as it tells */
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Arithmetic on what was seen, shared by causes and reports. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "container.h"
@@ -141,6 +142,21 @@ uint64_t incident_hugetlb_bytes(const struct incident *in)
 	return bytes;
 }
 
+/* Filesystems on this machine alone whose faults go by i_size, so that its number decides. */
+static const char *const by_size[] = {
+	"tmpfs", "hugetlbfs", "ext4", "ext3", "ext2", "xfs", "btrfs", "f2fs", "ramfs", "vfat", "exfat", "squashfs", "erofs",
+};
+
+bool incident_size_decides(const struct wire_vma *v)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(by_size) / sizeof(by_size[0]); i++)
+		if (strcmp(by_size[i], v->fs) == 0)
+			return true;
+	return false;
+}
+
 const struct word stage_words[STAGE_MAX] = {
 #define STAGE(word, meaning) [STAGE_##word] = { #word, meaning },
 #include "stages.def"
@@ -215,11 +231,26 @@ bool incident_umem_excluded(const struct incident *in, const struct identity *id
 	       !incident_chain(in, WIRE_FN_GUP_LONGTERM);
 }
 
+int incident_peer_errno(const struct incident *in)
+{
+	return in->end.have & WIRE_HAVE_PEER ? -in->end.peer.err : 0;
+}
+
+int incident_peer_failed(const struct incident *in)
+{
+	const struct wire_peer *p = &in->end.peer;
+	bool taken = p->answer == WIRE_PEER_ANSWER_UNSEEN && strncmp(p->caller, "nv_mem_get_pages", strlen("nv_mem_get_pages")) == 0;
+
+	return taken || p->answer == WIRE_PEER_MINE ? incident_peer_errno(in) : 0;
+}
+
 int incident_decisive_errno(const struct incident *in)
 {
 	int pin = incident_errno(in, WIRE_FN_GUP_LONGTERM);
 	uint32_t i = 0;
 
+	if (incident_peer_failed(in))
+		return incident_peer_failed(in);
 	/* A pin that failed and was repeated with success decided nothing: what counts comes behind it. */
 	if (pin && in->end.stage == WIRE_STAGE_PINNED)
 		i = (uint32_t)(incident_chain(in, WIRE_FN_GUP_LONGTERM) - in->end.chain) + 1;
@@ -272,6 +303,7 @@ static const struct {
 	{ WIRE_FN_DMABUF_ATTACH, STAGE_dmabuf },
 	{ WIRE_FN_DMABUF_PIN, STAGE_dmabuf },
 	{ WIRE_FN_DMABUF_MAP, STAGE_dmabuf },
+	{ WIRE_FN_NV_DMABUF_MAP, STAGE_dmabuf },
 	{ WIRE_FN_UMEM_DMABUF, STAGE_dmabuf },
 	/* After these: what exports a dma-buf maps through the same function. */
 	{ WIRE_FN_DMA_MAP, STAGE_dma_map },
@@ -290,6 +322,9 @@ static enum stage stage_of_failure(const struct incident *in, const struct ident
 {
 	size_t i;
 
+	/* Some stacks try the ordinary pin first; what it said of memory that is a client's decides nothing. */
+	if (incident_peer_failed(in))
+		return STAGE_peer;
 	/* A pin that failed and was repeated with success is no longer where it ended. */
 	if (in->end.stage == WIRE_STAGE_PINNED)
 		return STAGE_provider;
@@ -322,7 +357,7 @@ enum stage incident_stage_of(const struct incident *in, const struct identity *i
 		[WIRE_STAGE_PLACEMENT] = STAGE_placement, [WIRE_STAGE_PINNED] = STAGE_provider,
 	};
 
-	if (in->stale)
+	if (incident_is_warning(in))
 		return STAGE_unknown; /* it ended nowhere: it was made */
 	if (in->stuck || in->end.result == 0)
 		return in_flight[in->end.stage];
@@ -355,4 +390,181 @@ struct folio_refs folio_refs(const struct wire_folio *f)
 	}
 	r.others = r.extra - (r.counted ? r.pins : r.pins * GUP_PIN_BIAS);
 	return r;
+}
+
+bool incident_is_warning(const struct incident *in)
+{
+	return in->stale || in->hazard;
+}
+
+/* A record says what is so of the pin: that it is held, or, of another registration's, that it is being taken. */
+static uint32_t count_pins(const struct incident *in, const struct wire_folio *f, bool rivals, const struct wire_pin **ret_pin)
+{
+	const struct wire_pin *oldest = NULL;
+	uint32_t i, n = 0;
+
+	for (i = 0; i < in->holders.nholdings; i++) {
+		const struct holding *h = &in->holders.holdings[i];
+		const struct wire_pin *pin = &in->holders.pins[h->pin].pin;
+
+		if (h->pfn != f->pfn || (pin->via == WIRE_PIN_VIA_REGISTRATION) != rivals || h->doubt)
+			continue;
+		n++;
+		if (!oldest || pin->since_ns < oldest->since_ns)
+			oldest = pin;
+	}
+	if (n && ret_pin)
+		*ret_pin = oldest;
+	return n;
+}
+
+uint32_t incident_holders(const struct incident *in, const struct wire_folio *f, const struct wire_pin **ret_pin)
+{
+	return count_pins(in, f, false, ret_pin);
+}
+
+uint32_t incident_rivals(const struct incident *in, const struct wire_folio *f, const struct wire_pin **ret_pin)
+{
+	return count_pins(in, f, true, ret_pin);
+}
+
+uint32_t incident_calls(const struct incident *in, const struct wire_folio *f, const struct wire_pin *pin)
+{
+	for (uint32_t i = 0; i < in->holders.nholdings; i++) {
+		const struct holding *h = &in->holders.holdings[i];
+
+		if (h->pfn == f->pfn && in->holders.pins[h->pin].pin.id == pin->id)
+			return h->calls;
+	}
+	return 0;
+}
+
+const struct wire_pin *incident_doubtful(const struct incident *in, const struct wire_folio *f, enum wire_doubt *ret_doubt)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->holders.nholdings; i++) {
+		const struct holding *h = &in->holders.holdings[i];
+
+		if (h->pfn != f->pfn || !h->doubt || in->holders.pins[h->pin].pin.via == WIRE_PIN_VIA_GET_FAST)
+			continue;
+		*ret_doubt = h->doubt;
+		return &in->holders.pins[h->pin].pin;
+	}
+	return NULL;
+}
+
+const struct wire_pin *incident_reference(const struct incident *in, const struct wire_folio *f, uint32_t nth)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < in->holders.nholdings; i++) {
+		const struct holding *h = &in->holders.holdings[i];
+		const struct wire_pin *pin = &in->holders.pins[h->pin].pin;
+
+		if (h->pfn == f->pfn && pin->via == WIRE_PIN_VIA_GET_FAST && n++ == nth)
+			return pin;
+	}
+	return NULL;
+}
+
+bool incident_frame_ours(const char *frame)
+{
+	return strncmp(frame, "bpf_prog_", strlen("bpf_prog_")) == 0 || strncmp(frame, "bpf_trampoline_", strlen("bpf_trampoline_")) == 0;
+}
+
+/* "function [module]", or a function of the kernel. False: a name that was cut, after which a module may have stood. */
+static bool parse_frame(const char *frame, char function[WIRE_SYMBOL_LEN], char module[WIRE_MODULE_LEN])
+{
+	int end = 0;
+
+	module[0] = '\0';
+	if (sscanf(frame, "%47s [%55[^]]]%n", function, module, &end) < 1 || function[0] == '?')
+		return false;
+	return end > 0 || (!module[0] && strlen(frame) < WIRE_SYMBOL_LEN - 1);
+}
+
+bool holder_called_from(const struct wire_holder *h, char function[WIRE_SYMBOL_LEN], char module[WIRE_MODULE_LEN])
+{
+	for (uint32_t k = 0; k < h->nstack; k++) {
+		if (incident_frame_ours(h->stack[k]))
+			continue;
+		if (!parse_frame(h->stack[k], function, module))
+			return false;
+		if (strcmp(function, pin_vias[h->pin.via].function) != 0)
+			return true;
+	}
+	return false;
+}
+
+const char *holder_module(const struct wire_holder *h, char buf[WIRE_MODULE_LEN])
+{
+	char function[WIRE_SYMBOL_LEN];
+
+	if (pin_vias[h->pin.via].module[0])
+		return pin_vias[h->pin.via].module;
+	return holder_called_from(h, function, buf) ? buf : "";
+}
+
+static const struct wire_holder *holder_of(const struct incident *in, const struct wire_pin *pin)
+{
+	for (uint32_t i = 0; i < in->holders.npins; i++)
+		if (in->holders.pins[i].pin.id == pin->id)
+			return &in->holders.pins[i];
+	return NULL;
+}
+
+bool incident_called_from(const struct incident *in, const struct wire_pin *pin, char function[WIRE_SYMBOL_LEN], char module[WIRE_MODULE_LEN])
+{
+	const struct wire_holder *h = holder_of(in, pin);
+
+	return h && holder_called_from(h, function, module);
+}
+
+const char *incident_pin_module(const struct incident *in, const struct wire_pin *pin, char buf[WIRE_MODULE_LEN])
+{
+	const struct wire_holder *h = holder_of(in, pin);
+
+	return h ? holder_module(h, buf) : "";
+}
+
+uint64_t incident_pin_age_ns(const struct incident *in, const struct wire_pin *pin)
+{
+	return in->end.hdr.time_ns > pin->since_ns ? in->end.hdr.time_ns - pin->since_ns : 0;
+}
+
+uint64_t incident_lasted_ns(const struct incident *in)
+{
+	return in->end.hdr.time_ns > in->end.start_ns ? in->end.hdr.time_ns - in->end.start_ns : 0;
+}
+
+bool pin_not_longterm(const struct wire_pin *pin, const struct identity *id)
+{
+	return pin->calls && id->foll_longterm && !(pin->gup_flags & id->foll_longterm);
+}
+
+bool incident_own_pin(const struct incident *in, const struct wire_pin *pin)
+{
+	return pin->tgid == in->end.tgid && pin->task_start_ns == in->end.task_start_ns;
+}
+
+enum facts_held incident_held(const struct incident *in)
+{
+	enum facts_held held = FACTS_HELD_NOT;
+	uint32_t i;
+
+	/* Who holds it was seen, and need not be the process at hand. */
+	if (in->hazard)
+		return held;
+	for (i = 0; i < in->nfolios; i++) {
+		const struct wire_folio *f = &in->folios[i];
+		struct folio_refs refs = folio_refs(f);
+
+		if (!refs.known || refs.extra <= 0)
+			continue;
+		if (!(f->flags & WIRE_FOLIO_ANON) || f->flags & WIRE_FOLIO_KSM || f->mapcount > 1LL << (f->order & 31))
+			return FACTS_HELD_SHARED;
+		held = FACTS_HELD_ALONE;
+	}
+	return held;
 }

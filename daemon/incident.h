@@ -24,17 +24,38 @@ struct word {
 };
 extern const struct word stage_words[STAGE_MAX];
 
+/* First pins that cover folios of the incident. */
+struct holding {
+	uint64_t pfn;	/* of the folio's head page */
+	uint64_t page;	/* of the pin: the first one in the folio */
+	uint32_t pin;	/* index into pins[] */
+	uint32_t doubt;	/* enum wire_doubt: of this page, whatever is so of the pin's others */
+	uint32_t calls;	/* likewise: that pinned it, of armed processes */
+	uint32_t pad;
+};
+#define HOLDINGS_MAX (WIRE_FOLIOS_MAX * 2)
+struct holders {
+	uint32_t npins, nholdings;
+	uint32_t put_aside;	/* records that came while other registrations had the room for them */
+	struct wire_holder pins[WIRE_HOLDERS_MAX];	/* the first record of each, which has its stack */
+	struct holding holdings[HOLDINGS_MAX];
+};
+
 /* One failed or stuck registration with everything known about it. */
 struct incident {
 	struct wire_reg_end end;
-	uint32_t nfolios;
-	struct wire_folio folios[WIRE_FOLIOS_MAX];	/* by their place in the range */
-	struct facts facts;
 	bool stuck;		/* still in flight: result means nothing yet */
 	struct sighting sighting;	/* stuck: how the thread was found to be inside */
 	bool stale;		/* it lives, and `damage` was done to its memory; `end` is as in struct wire_stale */
 	struct wire_damage damage;
+	bool hazard;		/* nothing failed yet: holders.pins[0] `stranded` pages, folios[0] is one of them */
+	struct wire_stranded stranded;
+	struct wire_contig contig;	/* of a hazard that has come true: an allocation could not have the page; pages 0 = it has not */
 	struct clock_pair seen;	/* when user space received it */
+	uint32_t nfolios;
+	struct wire_folio folios[WIRE_FOLIOS_MAX];	/* by their place in the range */
+	struct holders holders;
+	struct facts facts;
 };
 
 /* Pages the range spans; 0 when it is not known or wraps. */
@@ -59,6 +80,8 @@ int64_t incident_index(const struct incident *in, const struct identity *id, uin
 const char *incident_cgroup(const struct incident *in, char buf[INCIDENT_CGROUP]);
 /* Page size of the hugetlb mapping at the failing address, else of the range's first one; 0 = none. */
 uint64_t incident_hugetlb_bytes(const struct incident *in);
+/* Of a mapped file: is a page behind the size that was read certainly none? */
+bool incident_size_decides(const struct wire_vma *v);
 /* Where it ended, or, of one still in flight, how far it has come. */
 enum stage incident_stage_of(const struct incident *in, const struct identity *id);
 /* Its word. */
@@ -71,6 +94,15 @@ int incident_decisive_errno(const struct incident *in);
 bool incident_waits_in(const struct incident *in, const char *function);
 /* A registration with a driver whose own function is not hooked: whether it failed is not known. */
 bool incident_driver_unseen(const struct incident *in, const struct identity *id);
+/* Neither a failure nor a hang: it tells of something that was done, and that went well. */
+bool incident_is_warning(const struct incident *in);
+/*
+ * What NVIDIA's driver last answered to a peer memory client that asked for the pages: a positive errno; 0 = it gave them,
+ * or was not asked.
+ */
+int incident_peer_errno(const struct incident *in);
+/* The same, of a client that takes the memory for its own: the ordinary pin has no part in it. 0 = it was not so. */
+int incident_peer_failed(const struct incident *in);
 /* Has any of this registration's functions failed but those of the layers above its driver? */
 bool incident_entered_driver(const struct incident *in);
 
@@ -98,5 +130,34 @@ struct folio_refs {
 	bool known;		/* false also when the counts contradict each other */
 };
 struct folio_refs folio_refs(const struct wire_folio *f);
+
+/* How many pins of the ledger cover the folio; `ret_pin`, when not NULL and there is one: the oldest of them. */
+uint32_t incident_holders(const struct incident *in, const struct wire_folio *f, const struct wire_pin **ret_pin);
+/* By how many calls of its taker the folio was pinned, `pin` being the first of them. */
+uint32_t incident_calls(const struct incident *in, const struct wire_folio *f, const struct wire_pin *pin);
+/* One that was seen being taken and may have been given back or be another's by now; NULL = none. */
+const struct wire_pin *incident_doubtful(const struct incident *in, const struct wire_folio *f, enum wire_doubt *ret_doubt);
+/* The nth call that took plain references of it, which may have been dropped by now; NULL = there are no more. */
+const struct wire_pin *incident_reference(const struct incident *in, const struct wire_folio *f, uint32_t nth);
+/* Who called the function that it was taken through; `module` "" = code of the kernel itself. False: not known. */
+bool holder_called_from(const struct wire_holder *h, char function[WIRE_SYMBOL_LEN], char module[WIRE_MODULE_LEN]);
+bool incident_called_from(const struct incident *in, const struct wire_pin *pin, char function[WIRE_SYMBOL_LEN], char module[WIRE_MODULE_LEN]);
+/* The module that took it: what it was taken through is of one, or is called by one. "" = none, or not known. */
+const char *holder_module(const struct wire_holder *h, char buf[WIRE_MODULE_LEN]);
+const char *incident_pin_module(const struct incident *in, const struct wire_pin *pin, char buf[WIRE_MODULE_LEN]);
+/* Is this line of a stack one of the BPF programs that looked, and none of who pinned? */
+bool incident_frame_ours(const char *frame);
+/* Likewise how many other registrations were in a long-term pin of its address, in the same process. */
+uint32_t incident_rivals(const struct incident *in, const struct wire_folio *f, const struct wire_pin **ret_pin);
+/* Did the process itself take it? Its pid alone may be another's by now. */
+bool incident_own_pin(const struct incident *in, const struct wire_pin *pin);
+/* From the begin of the call to what the incident tells. */
+uint64_t incident_lasted_ns(const struct incident *in);
+/* How long before the incident it was taken. */
+uint64_t incident_pin_age_ns(const struct incident *in, const struct wire_pin *pin);
+/* Were its flags seen, and is FOLL_LONGTERM none of them? */
+bool pin_not_longterm(const struct wire_pin *pin, const struct identity *id);
+/* Are folios held by references that nothing explains, and may others than the process have them mapped? */
+enum facts_held incident_held(const struct incident *in);
 
 #endif

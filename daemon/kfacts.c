@@ -30,12 +30,16 @@ struct kfacts {
 	uint32_t nsymbols;
 	int err;	/* of the last reading of kallsyms */
 	bool hidden;
+	char release_unknown[64];	/* "" = none */
 };
+
+/* mm/sparse.c; what NR_MEM_SECTIONS is depends on the architecture, and on x86 on the boot. */
+#define LAST_SECTION "__highest_present_section_nr"
 
 /* Data symbols the programs read, and marks that a kernel does a thing the old way. */
 static const char *const data_symbols[] = {
-	"mem_section", "cma_areas", "cma_area_count", "hugetlb_basepage_index", "iov_iter_extract_pages",
-	"vma_needs_dirty_tracking", "io_validate_user_buf_range", "io_account_mem",
+	"mem_section", LAST_SECTION, "cma_areas", "cma_area_count", "hugetlb_basepage_index", "iov_iter_extract_pages",
+	"vma_needs_dirty_tracking", "io_validate_user_buf_range", "io_account_mem", "_stext", "_etext",
 };
 
 void kfacts_free(struct kfacts *kf)
@@ -71,6 +75,12 @@ int kfacts_watch(struct kfacts *kf, const char *symbol)
 	return 0;
 }
 
+/* Parts of functions have a dot in their names. */
+static bool gives_back(const char *name)
+{
+	return (!strncmp(name, "unpin_user_", strlen("unpin_user_")) || !strncmp(name, "unpin_folio", strlen("unpin_folio"))) && !strchr(name, '.');
+}
+
 /* "ffffffff81000000 T name\t[module]". Twins in several modules: the first one counts. */
 static void symbol_line(struct kfacts *kf, char *line)
 {
@@ -81,6 +91,8 @@ static void symbol_line(struct kfacts *kf, char *line)
 	if (!addr || !type || !name)
 		return;
 	s = symbol_find(kf, name);
+	if (!s && !module && gives_back(name))
+		snprintf(kf->release_unknown, sizeof(kf->release_unknown), "%.63s", name);
 	if (!s || s->found)
 		return;
 	s->found = true;
@@ -96,6 +108,7 @@ int kfacts_refresh(struct kfacts *kf)
 	char line[512];
 
 	kf->hidden = false;
+	kf->release_unknown[0] = '\0';
 	for (uint32_t i = 0; i < kf->nsymbols; i++)
 		kf->symbols[i].found = false;
 	if (!f)
@@ -143,6 +156,12 @@ bool kfacts_btf_func(const struct kfacts *kf, const char *symbol)
 	const struct symbol *s = symbol_find(kf, symbol);
 
 	return s && s->in_btf;
+}
+
+bool kfacts_release_unknown(const struct kfacts *kf, const char **ret_name)
+{
+	*ret_name = kf->release_unknown;
+	return kf->release_unknown[0];
 }
 
 bool kfacts_addresses_hidden(const struct kfacts *kf)
@@ -419,6 +438,7 @@ int kfacts_open(struct kfacts **ret_kf)
 	fill_names(kf->btf, &kf->names);
 	kf->cfg.page_shift = log2_of(kf->names.page_size);
 	kf->cfg.foll_longterm = kf->names.foll_longterm;
+	kf->cfg.foll_pin = kf->names.foll_pin;
 	fill_geometry(kf->btf, &kf->cfg);
 	*ret_kf = kf;
 	return 0;
@@ -429,9 +449,12 @@ void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg)
 	const char *module;
 
 	*ret_cfg = kf->cfg;
+	ret_cfg->addr_last_section = kfacts_address(kf, LAST_SECTION);
 	ret_cfg->addr_mem_section = kfacts_address(kf, "mem_section");
 	ret_cfg->addr_cma_areas = kfacts_address(kf, "cma_areas");
 	ret_cfg->addr_cma_area_count = kfacts_address(kf, "cma_area_count");
+	ret_cfg->text_end = kfacts_address(kf, "_etext");
+	ret_cfg->text_start = ret_cfg->text_end ? kfacts_address(kf, "_stext") : 0;
 	ret_cfg->hugetlb_index_huge = kfacts_symbol(kf, "hugetlb_basepage_index", &module) == ANSWER_YES;
 }
 

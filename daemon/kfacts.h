@@ -35,6 +35,8 @@ void kfacts_drop_btf(struct kfacts *kf);
 enum answer kfacts_symbol(const struct kfacts *kf, const char *symbol, const char **ret_module);
 uint64_t kfacts_address(const struct kfacts *kf, const char *symbol);	/* 0 = absent or hidden */
 bool kfacts_btf_func(const struct kfacts *kf, const char *symbol);	/* vmlinux BTF describes it */
+/* A function of vmlinux that by its name gives pins back and that nobody watches for. */
+bool kfacts_release_unknown(const struct kfacts *kf, const char **ret_name);
 bool kfacts_addresses_hidden(const struct kfacts *kf);	/* kallsyms shows zeros */
 
 /* Settings for the programs. After kfacts_refresh(). */

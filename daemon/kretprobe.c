@@ -94,16 +94,12 @@ static void own_event_remove(const char *mount, const char *name)
 	event_remove(mount, getpid(), event);
 }
 
-int kretprobe_attach(struct bpf_link **ret_link, const struct bpf_program *prog, const char *name,
-		     const char *module, const char *function)
+/* Makes the event and opens it. */
+static int event_make(const char *mount, const char *name, const char *module, const char *function)
 {
-	const char *mount = tracefs();
-	struct bpf_link *link;
 	char line[PATH_LEN];
 	int err, fd;
 
-	if (!mount)
-		return -ENOENT;
 	snprintf(line, sizeof(line), "r%d:" GROUP_PREFIX "%d/%s_%d %s%s%s\n", WIRE_SPANS, getpid(), name, getpid(),
 		 module, *module ? ":" : "", function);
 	err = command(mount, line);
@@ -112,21 +108,36 @@ int kretprobe_attach(struct bpf_link **ret_link, const struct bpf_program *prog,
 	fd = event_id(mount, name);
 	if (fd >= 0)
 		fd = event_open(fd);
-	if (fd < 0) {
-		err = fd;
-		goto remove;
-	}
+	if (fd < 0)
+		own_event_remove(mount, name);
+	return fd;
+}
+
+#define ATTEMPTS 3
+
+int kretprobe_attach(struct bpf_link **ret_link, const struct bpf_program *prog, const char *name,
+		     const char *module, const char *function)
+{
+	const char *mount = tracefs();
+	struct bpf_link *link;
+	int err, fd = -ENOENT;
+
+	if (!mount)
+		return -ENOENT;
+	/* Another instance that starts removes what nobody has open: ours, in the moment between making and opening it. */
+	for (int i = 0; i < ATTEMPTS && (i == 0 || fd == -ENODEV || fd == -EINVAL || fd == -ENOENT); i++)
+		fd = event_make(mount, name, module, function);
+	if (fd < 0)
+		return fd;
 	link = bpf_program__attach_perf_event(prog, fd);
 	err = (int)libbpf_get_error(link);
 	if (err) {
 		close(fd);
-		goto remove;
+		own_event_remove(mount, name);
+		return err;
 	}
 	*ret_link = link;
 	return 0;
-remove:
-	own_event_remove(mount, name);
-	return err;
 }
 
 void kretprobe_detach(struct bpf_link *link, const char *name)
@@ -183,6 +194,17 @@ static void group_cleanup(const char *mount, const char *group)
 		if (d->d_name[0] != '.' && d->d_type == DT_DIR)
 			event_remove(mount, pid, d->d_name);
 	closedir(dir);
+}
+
+bool kretprobe_left(pid_t pid)
+{
+	const char *mount = tracefs();
+	char path[PATH_LEN];
+
+	if (!mount)
+		return false;
+	snprintf(path, sizeof(path), "%s/events/" GROUP_PREFIX "%d", mount, (int)pid);
+	return access(path, F_OK) == 0;
 }
 
 void kretprobe_cleanup(void)

@@ -10,7 +10,9 @@
 #ifndef PINWHY_KRETPROBE_H
 #define PINWHY_KRETPROBE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct bpf_link;
 struct bpf_program;
@@ -23,6 +25,8 @@ int kretprobe_attach(struct bpf_link **ret_link, const struct bpf_program *prog,
 void kretprobe_detach(struct bpf_link *link, const char *name);
 /* Calls seen, and calls that found no free instance. Untouched when not known. */
 void kretprobe_counts(const char *name, uint64_t *ret_hits, uint64_t *ret_missed);
+/* Are there events of this pinwhy process? */
+bool kretprobe_left(pid_t pid);
 /* Removes events of pinwhy processes that no longer live. */
 void kretprobe_cleanup(void);
 

@@ -115,22 +115,6 @@ static int set_cfg(const struct loader *l, struct bpf_object *obj)
 	return 0;
 }
 
-/* Hands the maps made from maps.bpf.o to another object. */
-static int share_maps(const struct loader *l, struct bpf_object *obj)
-{
-	struct bpf_map *map, *ours;
-	int err = 0;
-
-	bpf_object__for_each_map(ours, l->maps) {
-		if (bpf_map__is_internal(ours))
-			continue;
-		map = bpf_object__find_map_by_name(obj, bpf_map__name(ours));
-		if (map && !err)
-			err = bpf_map__reuse_fd(map, bpf_map__fd(ours));
-	}
-	return err;
-}
-
 static int map_memory(const struct bpf_object *obj, const char *name, size_t size, int prot, void **ret_memory)
 {
 	void *mem = mmap(NULL, size, prot, MAP_SHARED, bpf_object__find_map_fd_by_name(obj, name), 0);
@@ -164,11 +148,18 @@ static int make_maps(struct loader *l, uint32_t ring_bytes)
 	err = bpf_object__load(l->maps);
 	if (err)
 		return err;
+	l->map_bytes = loader_own_map_bytes(l, l->maps);
 	err = map_memory(l->maps, "spans", sizeof(struct wire_span) * WIRE_SPANS, PROT_READ | PROT_WRITE,
 			 (void **)&l->spans);
 	if (err)
 		return err;
 	err = map_memory(l->maps, "gate", sizeof(*l->gate), PROT_READ | PROT_WRITE, (void **)&l->gate);
+	if (err)
+		return err;
+	err = map_memory(l->maps, "armed", sizeof(*l->armed), PROT_READ | PROT_WRITE, (void **)&l->armed);
+	if (err)
+		return err;
+	err = map_memory(l->maps, "traced_hints", sizeof(*l->traced_hints), PROT_READ | PROT_WRITE, (void **)&l->traced_hints);
 	if (err)
 		return err;
 	return map_memory(l->maps, "counters", sizeof(*l->counters) * l->ncpus, PROT_READ, (void **)&l->counters);
@@ -181,6 +172,34 @@ static int calibrate(const struct loader *l)
 	struct bpf_program *prog = bpf_object__find_program_by_name(l->maps, "calibrate");
 
 	return bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
+}
+
+static int load_with_maps(const struct loader *l, struct bpf_object *obj)
+{
+	int err = set_cfg(l, obj);
+
+	if (!err)
+		err = loader_share_maps(l, obj);
+	return err ? err : bpf_object__load(obj);
+}
+
+int loader_load_whole(struct loader *l, const struct object_row *row, struct bpf_object **ret_obj)
+{
+	struct bpf_program *prog;
+	struct bpf_object *obj;
+	int err = open_object(row, &obj);
+
+	if (err)
+		return err;
+	bpf_object__for_each_program(prog, obj)
+		bpf_program__set_autoload(prog, true);
+	err = load_with_maps(l, obj);
+	if (err) {
+		bpf_object__close(obj);
+		return err;
+	}
+	*ret_obj = obj;
+	return 0;
 }
 
 int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts, const char **ret_why)
@@ -209,6 +228,10 @@ int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct load
 		log_warn("cannot read /proc/kallsyms: %s; hooks are tried without knowing whether they exist",
 			 strerror(-err));
 	kfacts_cfg(kf, &l->cfg);
+	l->cfg.trace = opts->trace;
+	l->cfg.arm_ns = loader_armed_possible(l, &(const char *){ NULL }) ? opts->arm_ns : 0;
+	if (opts->trace_comm)
+		strncpy(l->cfg.trace_comm, opts->trace_comm, sizeof(l->cfg.trace_comm) - 1);
 	err = make_maps(l, opts->ring_bytes);
 	if (!err)
 		err = calibrate(l);
@@ -225,8 +248,7 @@ fail:
 
 /* --- choose ------------------------------------------------------------------- */
 
-/* Is `how` to be avoided, for all slots or for this one ("slot:how")? */
-static bool avoided(const struct loader *l, int i, const char *how)
+bool loader_avoided(const struct loader *l, int i, const char *how)
 {
 	char all[40], one[96];
 
@@ -247,7 +269,7 @@ static bool feasible(struct loader *l, int i, const struct variant *v)
 		snprintf(s->reason, sizeof(s->reason), "%s: %.120s", v->how, v->why);
 		return false;
 	}
-	if (avoided(l, i, v->how)) {
+	if (loader_avoided(l, i, v->how)) {
 		snprintf(s->reason, sizeof(s->reason), "%s is to be avoided by configuration", v->how);
 		return false;
 	}
@@ -270,16 +292,28 @@ static bool feasible(struct loader *l, int i, const struct variant *v)
 	return true;
 }
 
+static bool demanded(const struct loader *l, int i)
+{
+	return l->arming && slot_rows[i].object == OBJECT_armed;
+}
+
 static void choose(struct loader *l, int i)
 {
+	const char *needs = slot_rows[i].needs;
 	struct slot *s = &l->slots[i];
 
 	s->chosen = NULL;
 	s->reason[0] = '\0';
-	if (l->modes[i] == HOOK_NEVER || (slot_rows[i].on_demand && l->modes[i] != HOOK_ALWAYS)) {
+	if (l->modes[i] == HOOK_NEVER || (slot_rows[i].on_demand && l->modes[i] != HOOK_ALWAYS && !demanded(l, i))) {
 		s->state = SLOT_DISABLED;
 		snprintf(s->reason, sizeof(s->reason), "%s",
 			 l->modes[i] == HOOK_NEVER ? "switched off in [hooks]" : "attached on demand only");
+		return;
+	}
+	s->state = SLOT_ABSENT;
+	/* What is needed comes first in the table. */
+	if (*needs && !l->slots[slot_index(needs)].chosen && l->slots[slot_index(needs)].state == SLOT_ABSENT) {
+		snprintf(s->reason, sizeof(s->reason), "slot %s is absent, and without it this one must not be", needs);
 		return;
 	}
 	for (uint32_t k = 0; k < s->nvariants && !s->chosen; k++)
@@ -287,7 +321,6 @@ static void choose(struct loader *l, int i)
 			s->chosen = &s->variants[k];
 	if (s->chosen)
 		return;
-	s->state = SLOT_ABSENT;
 	for (uint32_t k = 0; k < s->nvariants; k++) {
 		if (!s->variants[k].refused)
 			continue;
@@ -314,11 +347,7 @@ static int load_object(struct loader *l, enum object_id o, const char *only, str
 			continue;
 		bpf_program__set_autoload(bpf_object__find_program_by_name(obj, s->chosen->program), true);
 	}
-	err = set_cfg(l, obj);
-	if (!err)
-		err = share_maps(l, obj);
-	if (!err)
-		err = bpf_object__load(obj);
+	err = load_with_maps(l, obj);
 	if (err) {
 		bpf_object__close(obj);
 		return err;
@@ -377,6 +406,8 @@ static void refresh_object(struct loader *l, enum object_id o)
 		err = load_object(l, o, NULL, &ob->obj);
 	if (err)
 		log_warn("BPF object %s does not load: %s (%s)", object_rows[o].name, strerror(-err), libbpf_said);
+	else
+		ob->map_bytes = loader_own_map_bytes(l, ob->obj);
 	ob->loaded = !err;
 	ob->generation = generation;
 }
@@ -407,7 +438,7 @@ static int attach_link(struct loader *l, int i, const struct bpf_program *prog)
 
 	s->by_tracefs = false;
 	if (v->kind == ATTACH_KRETPROBE) {
-		err = avoided(l, i, "tracefs") ? -ECANCELED :
+		err = loader_avoided(l, i, "tracefs") ? -ECANCELED :
 						 kretprobe_attach(&s->link, prog, name, s->module, v->target);
 		if (!err) {
 			s->by_tracefs = true;
@@ -444,6 +475,9 @@ static void attach_slot(struct loader *l, int i)
 		snprintf(s->reason, sizeof(s->reason), "slot %s is not attached, and without it this one must not be", needs);
 		return;
 	}
+	/* What was entered while nobody saw releases; what enters pins is attached after this. */
+	if (i == SLOT_ID_nv_unlock)
+		loader_forget_pins(l);
 	v = (struct variant *)s->chosen;
 	prog = ob->obj ? bpf_object__find_program_by_name(ob->obj, v->program) : NULL;
 	if (!prog || bpf_program__fd(prog) < 0) {
@@ -487,6 +521,13 @@ static void drop_dead(struct loader *l)
 		if (s->link && s->module[0] && s->generation != kfacts_module_generation(s->module))
 			loader_detach_slot(l, i);
 	}
+	/* And those on vmlinux that are of no use without them. What is needed comes first in the table. */
+	for (int i = 0; i < NSLOTS; i++) {
+		const char *needs = slot_rows[i].needs;
+
+		if (l->slots[i].link && *needs && !l->slots[slot_index(needs)].link)
+			loader_detach_slot(l, i);
+	}
 }
 
 static bool stale_objects(const struct loader *l)
@@ -497,17 +538,39 @@ static bool stale_objects(const struct loader *l)
 	return false;
 }
 
+int loader_trace(struct loader *l, uint32_t tgid)
+{
+	int fd = bpf_object__find_map_fd_by_name(l->maps, "traced");
+	uint32_t one = 1;
+
+	if (bpf_map_update_elem(fd, &tgid, &one, BPF_NOEXIST))
+		return errno == EEXIST ? 0 : -errno; /* its exec or its parent's fork was seen before */
+	__atomic_fetch_add(&l->traced_hints->hints[tgid & (WIRE_TRACED_HINTS - 1)], 1, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+void loader_trace_none(struct loader *l)
+{
+	for (int i = 0; i < WIRE_TRACED_HINTS; i++)
+		__atomic_store_n(&l->traced_hints->hints[i], 0, __ATOMIC_SEQ_CST);
+}
+
+static bool settle(struct slot *s)
+{
+	s->changed = !s->settled || s->settled_state != s->state;
+	s->settled = true;
+	s->settled_state = s->state;
+	return s->changed;
+}
+
 int loader_attach(struct loader *l)
 {
 	uint64_t digest = modules_digest();
-	enum slot_state before[NSLOTS];
 	int changed = 0;
 
 	if (l->modules_seen == digest && digest)
 		return 0;
 	l->modules_seen = digest;
-	for (int i = 0; i < NSLOTS; i++)
-		before[i] = l->slots[i].state;
 	drop_dead(l);
 	if (l->kallsyms_of != digest) {
 		l->kallsyms_of = digest;
@@ -528,7 +591,7 @@ int loader_attach(struct loader *l)
 	for (int o = 0; o < NOBJECTS; o++)
 		shed_object(&l->objects[o], &object_rows[o]);
 	for (int i = 0; i < NSLOTS; i++)
-		changed += before[i] != l->slots[i].state;
+		changed += settle(&l->slots[i]);
 	return changed;
 }
 
@@ -541,6 +604,10 @@ void loader_free(struct loader *l)
 		munmap(l->spans, sizeof(struct wire_span) * WIRE_SPANS);
 	if (l->gate)
 		munmap(l->gate, sizeof(*l->gate));
+	if (l->armed)
+		munmap(l->armed, sizeof(*l->armed));
+	if (l->traced_hints)
+		munmap(l->traced_hints, sizeof(*l->traced_hints));
 	if (l->counters)
 		munmap((void *)l->counters, sizeof(*l->counters) * l->ncpus);
 	bpf_object__close(l->maps);

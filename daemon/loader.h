@@ -8,6 +8,7 @@
 #define PINWHY_LOADER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "identity.h"
@@ -35,6 +36,7 @@ struct slot_status {
 	bool on_demand;
 	bool expected;		/* its absence, with its module loaded, degrades the node */
 	enum slot_state state;
+	bool changed;		/* by the last loader_attach() */
 	char module[32];	/* where the target lives, "" = vmlinux or not known */
 	char variant[24];	/* "kprobe", "fentry", ... of the one chosen */
 	char target[64];	/* function or tracepoint */
@@ -50,6 +52,9 @@ struct loader_opts {
 	uint32_t ring_bytes;		/* power of two, multiple of the page size */
 	const char *avoid;		/* variants not to use, [slot:]how with commas, or NULL */
 	const char *driver_function;	/* reg_user_mr of a driver that functions.def lacks, or NULL */
+	uint32_t trace;			/* enum wire_trace; 0: every process is followed, and only failures are told */
+	const char *trace_comm;		/* with WIRE_TRACE_COMM */
+	uint64_t arm_ns;		/* how long a process is armed after its first failure, 0 = it is not */
 };
 
 /*
@@ -89,7 +94,33 @@ bool loader_placement_known(const struct loader *l, const char **ret_why);
 int loader_ring_fd(const struct loader *l);	/* the events map */
 void loader_counters(const struct loader *l, struct loss *ret_loss);	/* sums over CPUs */
 struct wire_span *loader_spans(const struct loader *l);	/* WIRE_SPANS of them, mapped read-write */
+/* Empties the ledger of first pins when a release may have been missed. */
+void loader_check_ledger(struct loader *l);
+/* A process to trace, from now on. -E2BIG when WIRE_TRACED_MAX are. */
+int loader_trace(struct loader *l, uint32_t tgid);
+/* None is traced any more: what begins from now on is not followed, nor are ends of what had begun. */
+void loader_trace_none(struct loader *l);
+/* Can armed watching name anybody here? False, with a sentence why not. */
+bool loader_armed_possible(const struct loader *l, const char **ret_why);
+/*
+ * Looks whether processes are armed. True: loader_attach() is to be called, and then loader_armed_open(). Cheap when nothing
+ * changed.
+ */
+bool loader_armed_step(struct loader *l, uint64_t now_ns);
+/* Looks whether what was seen of them still counts, and begins anew when it does not; hooks stay as they are. */
+void loader_armed_check(struct loader *l);
+/* Pins are entered from now on, if all that gives them back is hooked. */
+void loader_armed_open(struct loader *l);
+uint32_t loader_armed_processes(const struct loader *l, uint64_t now_ns);
+uint64_t loader_armed_folios(const struct loader *l);	/* pinned by them, and not given back */
+union judged {
+	struct wire_hdr hdr;
+	struct wire_holder holder;
+	struct wire_cma_blocked blocked;
+};
+/* A record as it may be believed: who holds a page is told with a doubt when a release may have been missed. `copy` is where it is changed. */
+const void *loader_judge(const struct loader *l, const void *data, size_t size, union judged *copy);
 uint64_t loader_runs_missed(const struct loader *l);	/* of all slots: see slot_status.missed */
-uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus);	/* kernel memory of the maps with ncpus, 0 = this machine's */
+uint64_t loader_map_bytes(const struct loader *l);	/* kernel memory of the maps, by the kernel's own figures */
 
 #endif

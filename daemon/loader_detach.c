@@ -3,8 +3,10 @@
  * Taking hooks away. While some are gone and others not, the silence of those that are gone would be
  * taken for evidence: nothing is followed then, and what ends is reported as not followed.
  */
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "kretprobe.h"
@@ -12,6 +14,9 @@
 
 /* More make it no faster: most of the time they wait for the kernel's grace periods, one per hook. */
 #define DETACHERS 8
+
+/* Entries of the ledger that are taken out at once: all there are, and as many that come meanwhile. */
+#define FORGET_TRIES 8192
 
 /* A free slot must not look like a stuck pin. */
 static void abandon_spans(struct loader *l)
@@ -42,6 +47,24 @@ void loader_follow(struct loader *l)
 	__atomic_store_n(l->gate, 0, __ATOMIC_SEQ_CST);
 }
 
+void loader_forget_pins(struct loader *l)
+{
+	int fd = bpf_object__find_map_fd_by_name(l->maps, "first_pins");
+	uint32_t tries = FORGET_TRIES;
+	struct loss now;
+	uint64_t key;
+
+	/* One that was given back meanwhile (ENOENT) is no reason to keep the others. */
+	while (fd >= 0 && tries-- && !bpf_map_get_next_key(fd, NULL, &key))
+		bpf_map_delete_elem(fd, &key);
+	/* What the counters say is held is not known of any more. */
+	memset(&l->forgotten, 0, sizeof(l->forgotten));
+	loader_counters(l, &now);
+	l->forgotten.pins = now.pins_taken - now.pins_released;
+	for (int via = 0; via < WIRE_PIN_VIA_MAX; via++)
+		l->forgotten.stranded[via] = now.stranded[via] - now.freed[via];
+}
+
 void loader_detach_slot(struct loader *l, int i)
 {
 	struct slot *s = &l->slots[i];
@@ -55,6 +78,8 @@ void loader_detach_slot(struct loader *l, int i)
 	s->link = NULL;
 	close(s->prog_fd);
 	s->state = SLOT_ABSENT;
+	if (slot_rows[i].object == OBJECT_firstpin)
+		loader_forget_pins(l);
 }
 
 struct detaching {
@@ -105,8 +130,15 @@ void loader_detach_object(struct loader *l, enum object_id o)
 	forget_object(&l->objects[o]);
 }
 
+void loader_detach_armed(struct loader *l)
+{
+	detach_slots(l, OBJECT_armed);
+	forget_object(&l->objects[OBJECT_armed]);
+}
+
 void loader_detach(struct loader *l)
 {
+	loader_armed_close(l);
 	l->modules_seen = 0; /* attached again when asked to */
 	stop_following(l);
 	detach_slots(l, -1);

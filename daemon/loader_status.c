@@ -45,6 +45,7 @@ void loader_status(const struct loader *l, uint32_t slot, struct slot_status *re
 	struct slot_status st = {
 		.name = row->name, .object = object_rows[row->object].name, .rate = row->rate,
 		.purpose = row->purpose, .on_demand = row->on_demand, .expected = row->expected, .state = s->state,
+		.changed = s->changed,
 	};
 	struct bpf_prog_info info = {};
 	uint32_t len = sizeof(info);
@@ -131,22 +132,44 @@ bool loader_pids_ours(const char **ret_why)
 	return false;
 }
 
-bool loader_healthy(const struct loader *l, const char **ret_why)
+/* Switches of the kernel that silence hooks while they stay attached. */
+static const struct {
+	const char *path;
+	bool kprobes_alone;
+	const char *why;
+} switches[] = {
+	{ "/sys/kernel/debug/kprobes/enabled", true,
+	  "kprobes are switched off (/sys/kernel/debug/kprobes/enabled is 0): registrations are not seen; write 1 there to see them again" },
+	{ "/proc/sys/kernel/ftrace_enabled", false,
+	  "ftrace is switched off (sysctl kernel.ftrace_enabled is 0), and hooks at the begin of functions with it: registrations are "
+	  "not seen; sysctl kernel.ftrace_enabled=1 to see them again" },
+};
+
+static bool switched_off(const char *path)
 {
-	FILE *f = fopen("/sys/kernel/debug/kprobes/enabled", "re");
+	FILE *f = fopen(path, "re");
 	int on = f ? fgetc(f) : '1';
-	bool kprobes = false;
 
 	if (f)
 		fclose(f);
-	for (int i = 0; i < NSLOTS; i++)
-		kprobes |= l->slots[i].link && (l->slots[i].chosen->kind == ATTACH_KPROBE ||
-						l->slots[i].chosen->kind == ATTACH_KRETPROBE);
-	if (on != '0' || !kprobes)
-		return true;
-	*ret_why = "kprobes are switched off (/sys/kernel/debug/kprobes/enabled is 0): registrations are not seen; "
-		   "write 1 there to see them again";
-	return false;
+	return on == '0';
+}
+
+bool loader_healthy(const struct loader *l, const char **ret_why)
+{
+	bool hooks = false, kprobes = false;
+
+	for (int i = 0; i < NSLOTS; i++) {
+		hooks |= l->slots[i].link != NULL;
+		kprobes |= l->slots[i].link && (l->slots[i].chosen->kind == ATTACH_KPROBE || l->slots[i].chosen->kind == ATTACH_KRETPROBE);
+	}
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+		if (!(switches[i].kprobes_alone ? kprobes : hooks) || !switched_off(switches[i].path))
+			continue;
+		*ret_why = switches[i].why;
+		return false;
+	}
+	return true;
 }
 
 /* What a person calls the function behind a tracepoint. */
@@ -210,9 +233,9 @@ bool loader_placement_known(const struct loader *l, const char **ret_why)
 	if (kfacts_addresses_hidden(l->kf))
 		*ret_why = "/proc/kallsyms shows no addresses (kernel.kptr_restrict with no CAP_SYSLOG): zone and "
 			   "pageblock of pages cannot be read; set kernel.kptr_restrict=1 or give CAP_SYSLOG";
-	else if (!l->cfg.addr_mem_section)
-		*ret_why = "/proc/kallsyms has no mem_section (CONFIG_KALLSYMS_ALL off, or no sparse memory): zone and "
-			   "pageblock of pages cannot be read";
+	else if (!l->cfg.addr_mem_section || !l->cfg.addr_last_section)
+		*ret_why = "/proc/kallsyms has no mem_section or no end of it (CONFIG_KALLSYMS_ALL off, or no sparse memory): "
+			   "zone and pageblock of pages cannot be read";
 	else if (bpf_map_lookup_elem(bpf_map__fd(bpf_object__find_map_by_name(l->maps, "calibration")), &zero, &cal) ||
 		 !cal.vmemmap)
 		*ret_why = "the kernel's memory map was not found where expected (vmemmap): zone and pageblock of "
@@ -252,6 +275,31 @@ static void add_counters(struct loss *sum, const struct wire_counters *c)
 	sum->pin_flag_disagree += c->pin_flag_disagree;
 	sum->vma_lock_busy += c->vma_lock_busy;
 	sum->stale_unwatched += c->stale_unwatched;
+	sum->pins_taken += c->pins_taken;
+	sum->pins_released += c->pins_released;
+	sum->pins_unkept += c->pins_unkept;
+	sum->pins_unseen += c->pins_unseen;
+	sum->cma_busy += c->cma_busy;
+	sum->cma_pinned += c->cma_pinned;
+	sum->cma_failures += c->cma_failures;
+	sum->armed_processes += c->armed_processes;
+	sum->armed_refused += c->armed_refused;
+	sum->armed_unkept += c->armed_unkept;
+	sum->armed_evicted += c->armed_evicted;
+	sum->modpins_taken += c->modpins_taken;
+	sum->modpins_evicted += c->modpins_evicted;
+	sum->armed_refs += c->armed_refs;
+	sum->armed_refs_evicted += c->armed_refs_evicted;
+	for (int via = 0; via < WIRE_PIN_VIA_MAX; via++) {
+		sum->stranded[via] += c->stranded[via];
+		sum->freed[via] += c->freed[via];
+	}
+}
+
+/* Counters are read one after the other while they change: no pin was given back that was not taken. */
+static uint64_t at_most(uint64_t n, uint64_t most)
+{
+	return n < most ? n : most;
 }
 
 void loader_counters(const struct loader *l, struct loss *ret_loss)
@@ -260,6 +308,9 @@ void loader_counters(const struct loader *l, struct loss *ret_loss)
 
 	for (uint32_t i = 0; i < l->ncpus; i++)
 		add_counters(&sum, &l->counters[i]);
+	sum.pins_released = at_most(sum.pins_released + l->forgotten.pins, sum.pins_taken);
+	for (int via = 0; via < WIRE_PIN_VIA_MAX; via++)
+		sum.freed[via] = at_most(sum.freed[via] + l->forgotten.stranded[via], sum.stranded[via]);
 	*ret_loss = sum;
 }
 
@@ -275,42 +326,46 @@ uint64_t loader_runs_missed(const struct loader *l)
 	return sum;
 }
 
-/* Maps that one object has for itself, without what the kernel adds to each entry of a hash. */
-static uint64_t own_map_bytes(const struct loader *l, const struct bpf_object *obj)
+static uint64_t unlocks_missed(const struct loader *l)
 {
-	const struct bpf_map *map;
-	uint64_t sum = 0;
+	struct slot_status st;
 
-	bpf_object__for_each_map(map, obj) {
-		if (strstr(bpf_map__name(map), ".rodata") || bpf_object__find_map_by_name(l->maps, bpf_map__name(map)))
-			continue;
-		sum += (uint64_t)bpf_map__max_entries(map) * (bpf_map__key_size(map) + bpf_map__value_size(map));
-	}
-	return sum;
+	loader_status(l, SLOT_ID_nv_unlock, &st);
+	return st.missed;
 }
 
-uint64_t loader_map_bytes(const struct loader *l, uint32_t ncpus)
+bool loader_unlocks_missed(const struct loader *l)
 {
-	uint64_t sum = 0;
-	struct bpf_map *map;
+	return unlocks_missed(l) != l->unlocks_missed;
+}
 
-	bpf_object__for_each_map(map, l->maps) {
-		uint64_t value = (bpf_map__value_size(map) + 7ULL) & ~7ULL;
-		uint64_t entries = bpf_map__max_entries(map);
+void loader_check_ledger(struct loader *l)
+{
+	bool blind = !loader_healthy(l, &(const char *){ NULL });
+	uint64_t missed = unlocks_missed(l);
 
-		switch (bpf_map__type(map)) {
-		case BPF_MAP_TYPE_RINGBUF: /* data, consumer and producer page, header page */
-			sum += entries + 3ULL * (uint64_t)getpagesize();
-			break;
-		default:
-			if (!strcmp(bpf_map__name(map), "counters"))
-				entries = ncpus ? ncpus : l->ncpus;
-			sum += entries * value;
-		}
-	}
+	/* Blind until now, what was given back meanwhile was counted nowhere. */
+	if (missed != l->unlocks_missed || blind || l->was_blind)
+		loader_forget_pins(l);
+	l->unlocks_missed = missed;
+	l->was_blind = blind;
+}
+
+/* Its maps are there as long as a program of it is. */
+static bool object_lives(const struct loader *l, enum object_id o)
+{
+	for (int i = 0; i < NSLOTS; i++)
+		if (slot_rows[i].object == o && l->slots[i].link)
+			return true;
+	return false;
+}
+
+uint64_t loader_map_bytes(const struct loader *l)
+{
+	uint64_t sum = l->map_bytes;
+
 	for (int o = 0; o < NOBJECTS; o++)
-		if (l->objects[o].obj)
-			sum += own_map_bytes(l, l->objects[o].obj);
-	/* Each object has its own copy of the settings, a page at most. */
-	return sum + (uint64_t)NOBJECTS * (uint64_t)getpagesize();
+		if (object_lives(l, (enum object_id)o))
+			sum += l->objects[o].map_bytes;
+	return sum;
 }

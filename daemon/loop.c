@@ -59,6 +59,13 @@ struct clock_pair loop_refresh(struct loop *l)
 	return l->now;
 }
 
+uint64_t loop_suspended_ns(void)
+{
+	uint64_t mono = read_clock(CLOCK_MONOTONIC), boot = read_clock(CLOCK_BOOTTIME);
+
+	return boot - mono; /* read in this order, so that it is never negative */
+}
+
 int loop_new(struct loop **ret_loop)
 {
 	struct loop *l = calloc(1, sizeof(*l));

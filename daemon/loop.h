@@ -21,6 +21,8 @@ typedef void (*loop_fd_fn)(void *ctx, uint32_t events, struct clock_pair now);
 typedef void (*loop_timer_fn)(void *ctx, struct clock_pair now);
 
 struct clock_pair loop_clock(void);
+/* How long the machine has slept: CLOCK_BOOTTIME - CLOCK_MONOTONIC. */
+uint64_t loop_suspended_ns(void);
 
 int loop_new(struct loop **ret_loop);
 /* The time of the wake-up being handled, so that all it causes happens at one time. */

@@ -15,7 +15,9 @@ static const struct command {
 } commands[] = {
 	{ "run", cmd_run, "watch this node and report every failed registration" },
 	{ "doctor", cmd_doctor, "what this node supports and which hooks would attach" },
+	{ "pages", cmd_pages, "where a process's pages lie, and whether a long-term pin of them would succeed" },
 	{ "explain", cmd_explain, "print reports as a person reads them" },
+	{ "trace", cmd_trace, "tell every registration of a process step by step" },
 	{ "replay", cmd_replay, "make the reports of a recording again, without a kernel" },
 	{ "causes", cmd_causes, "list the causes, or tell all about one" },
 };
@@ -76,6 +78,16 @@ static int finish(int status)
 	return status;
 }
 
+/* What getopt complains of begins with the whole command. */
+static int run(const struct command *c, int argc, char **argv)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "pinwhy %s", c->name);
+	argv[0] = name;
+	return c->run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
 	if (open_standard_fds() < 0)
@@ -94,6 +106,6 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
-			return finish(commands[i].run(argc - 1, argv + 1));
+			return finish(run(&commands[i], argc - 1, argv + 1));
 	return unknown(argv[1]);
 }

@@ -20,8 +20,8 @@ int memory_use(struct memory_use *ret_use);
 /* Before loading: big blocks are mapped by themselves, so that what loading needs can be given back whole. */
 void memory_begin(void);
 /*
- * The three steps after loading, in this order; between the first and the second the
- * owner does once whatever it will have to do later, so that all of that is resident.
+ * The three steps after loading, in this order. Before them the owner does once whatever it will have to do later, so
+ * that all of that is resident; what it takes for that alone is given back as well.
  */
 void memory_trim(void);			/* gives back what loading needed */
 void memory_reserve(size_t bytes);	/* keeps so much heap ready to use */

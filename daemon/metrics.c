@@ -94,6 +94,13 @@ static void write_decoded(struct page *p, const char *name, const struct metrics
 	by_kind(p, name, m->pipeline.kind_in);
 }
 
+static void write_stranded(struct page *p, const char *name, const struct metrics *m)
+{
+	for (int via = WIRE_PIN_VIA_NONE + 1; via < WIRE_PIN_VIA_MAX; via++)
+		if (pin_vias[via].module[0])
+			labelled(p, name, "driver", pin_vias[via].module, m->loss.stranded[via] - m->loss.freed[via]);
+}
+
 static bool is_attached(const struct slot_status *s)
 {
 	return s->state == SLOT_ATTACHED || s->state == SLOT_ACTIVE;

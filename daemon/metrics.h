@@ -17,9 +17,9 @@
 #include "pipeline.h"
 #include "sink.h"
 
-#define METRICS_SLOTS_MAX 96
+#define METRICS_SLOTS_MAX 128
 /* Bytes that always suffice for the page: every table has a bound, and a test fills them. */
-#define METRICS_PAGE_MAX (128U << 10)
+#define METRICS_PAGE_MAX (160U << 10)
 
 struct metrics {
 	/* Counted here. */
@@ -30,6 +30,7 @@ struct metrics {
 	struct pipeline_stats pipeline;
 	struct sink_stats sink;
 	struct helper_stats helper;
+	uint64_t armed_processes, armed_folios;
 	uint64_t spans_in_flight, spans_unverified, spans_ended_unseen;
 	struct memory_use memory;
 	struct slot_status slots[METRICS_SLOTS_MAX];

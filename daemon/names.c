@@ -209,3 +209,21 @@ void name_gup_flags(const struct identity *id, uint32_t value, name_each_fn each
 
 	each_flag(flags, COUNT(flags), value, each, ctx);
 }
+
+const struct pin_via pin_vias[WIRE_PIN_VIA_MAX] = {
+	[WIRE_PIN_VIA_NONE] = { "a function that is not known", "" },
+	[WIRE_PIN_VIA_NVIDIA] = { "os_lock_user_pages", "nvidia" },
+	[WIRE_PIN_VIA_REGISTRATION] = { "__gup_longterm_locked", "" },
+	[WIRE_PIN_VIA_PIN_FAST] = { "pin_user_pages_fast", "" },
+	[WIRE_PIN_VIA_PIN] = { "pin_user_pages", "" },
+	[WIRE_PIN_VIA_MODULE] = { "__gup_longterm_locked", "" },
+	[WIRE_PIN_VIA_GET_FAST] = { "get_user_pages_fast", "" },
+};
+
+const struct pin_doubt pin_doubts[WIRE_DOUBT_MAX] = {
+	[WIRE_DOUBT_NONE] = { "none", "" },
+	[WIRE_DOUBT_MIXED] = { "mixed", "others, or other code of it, pinned the page too, and whose pins are left was not seen" },
+	[WIRE_DOUBT_COUNT] = { "count", "the page's pins are not as many as were seen being taken and not given back" },
+	[WIRE_DOUBT_MISSED] = { "missed", "whether it was given back was not seen" },
+	[WIRE_DOUBT_UNWATCHED] = { "unwatched", "whether it was given back was not seen, nor whether this page lay there then" },
+};

@@ -28,6 +28,17 @@ const char *name_api(uint32_t api);
 /* The function whose return ends a registration of this kind. */
 enum wire_fn name_api_entry(uint32_t api);
 bool name_fn_is_driver(uint32_t fn);
+/* What a first pin was taken through, by enum wire_pin_via. */
+struct pin_via {
+	const char *function;
+	const char *module;
+};
+extern const struct pin_via pin_vias[WIRE_PIN_VIA_MAX];
+/* Why one that was seen may not be what holds the page, by enum wire_doubt. */
+struct pin_doubt {
+	const char *word, *meaning;
+};
+extern const struct pin_doubt pin_doubts[WIRE_DOUBT_MAX];
 /* Name of `value` in an enum of the kernel, "" when it has none. */
 const char *name_enum(const struct enum_names *names, uint64_t value);
 

@@ -10,12 +10,19 @@ bpf_\name\()_end:
 
 	.section .rodata
 	object maps
+	object pages
 	object modules
+	object processes
 	object placement
 	object limits
 	object dma
+	object peer
 	object provider
+	object firstpin
+	object armed
+	object cma
 	object subsystems
+	object trace
 	object stale
 	object registration
 

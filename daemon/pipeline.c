@@ -10,28 +10,22 @@
 #include "diagnose.h"
 #include "join.h"
 #include "report.h"
+#include "shelf.h"
 #include "storm.h"
 #include "text.h"
 
 #define HELD_MAX 64	/* incidents that wait for facts */
+#define SHELF_BYTES (768U << 10)	/* for them: all of those that are usual, 28 of the largest */
 #define JOIN_SPANS 64	/* registrations whose folios wait for their end */
 #define STUCK_MAX 256	/* stuck reports that a later end can point back to */
-
-/* An incident on its way to its report. The id is fixed on arrival, so that others can point to it. */
-struct pending {
-	uint64_t request_id;	/* 0 = free */
-	uint64_t deadline_ns;
-	const char *kind;
-	char report_id[REPORT_ID_LEN];
-	char first_report_id[REPORT_ID_LEN];
-	struct incident in;
-};
 
 struct stuck_entry {
 	uint64_t span_id;	/* 0 = free */
 	uint64_t born;
 	char report_id[REPORT_ID_LEN];
 };
+
+_Static_assert(SHELF_BYTES >= SHELF_INCIDENT_MAX, "room for an incident when all others gave way");
 
 struct pipeline {
 	struct identity identity;
@@ -45,8 +39,8 @@ struct pipeline {
 	bool loss_known;
 	uint64_t requests, sequence, stuck_births;
 	struct diagnosis diagnosis;	/* scratch: too large for the stack of a small thread */
-	struct pending incoming;
-	struct pending held[HELD_MAX];
+	struct pending incoming, leaving;
+	struct shelf *shelf;
 	struct stuck_entry stuck[STUCK_MAX];
 };
 
@@ -102,6 +96,8 @@ int pipeline_new(struct pipeline **ret_pipeline, const struct identity *identity
 	p->ctx = ctx;
 	r = join_new(&p->join, JOIN_SPANS);
 	if (r == 0)
+		r = shelf_new(&p->shelf, HELD_MAX, SHELF_BYTES);
+	if (r == 0)
 		r = storm_new(&p->storm, settings);
 	if (r) {
 		pipeline_free(p);
@@ -116,6 +112,7 @@ void pipeline_free(struct pipeline *p)
 	if (!p)
 		return;
 	join_free(p->join);
+	shelf_free(p->shelf);
 	storm_free(p->storm);
 	free(p);
 }
@@ -175,17 +172,19 @@ static uint64_t *outcome(struct pipeline *p, const char *kind)
 		return &p->stats.stuck_ended;
 	if (strcmp(kind, KIND_STALE) == 0)
 		return &p->stats.stale_reported;
+	if (strcmp(kind, KIND_HAZARD) == 0)
+		return &p->stats.hazards_reported;
 	return &p->stats.reported;
 }
 
 static void send_report(struct pipeline *p, const struct pending *pending)
 {
 	const struct diagnosis *d = &p->diagnosis;
-	bool has_verdict = strcmp(pending->kind, KIND_COMPLETED) != 0;
+	bool has_verdict = strcmp(pending->label.kind, KIND_COMPLETED) != 0;
 	struct report_input input = {
-		.kind = pending->kind, .id = pending->report_id, .identity = &p->identity,
+		.kind = pending->label.kind, .id = pending->label.report_id, .identity = &p->identity,
 		.in = &pending->in, .diagnosis = d, .loss = known_loss(p),
-		.first_report_id = pending->first_report_id,
+		.first_report_id = pending->label.first_report_id,
 	};
 	struct json_object *json;
 	int r;
@@ -194,19 +193,12 @@ static void send_report(struct pipeline *p, const struct pending *pending)
 	p->stats.verdict_conflicts += d->conflict;
 	r = report_build(&input, &json);
 	if (r == 0)
-		r = deliver(p, json, pending->kind, pending->report_id,
+		r = deliver(p, json, pending->label.kind, pending->label.report_id,
 			    !has_verdict ? "" : d->cause ? d->cause->id : "unknown", d->confidence);
 	if (r == 0)
-		(*outcome(p, pending->kind))++;
+		(*outcome(p, pending->label.kind))++;
 	else
 		p->stats.reports_failed++;
-}
-
-static void release(struct pipeline *p, struct pending *held)
-{
-	send_report(p, held);
-	held->request_id = 0;
-	p->stats.incidents_held--;
 }
 
 static void clean_facts(struct facts *facts)
@@ -218,48 +210,63 @@ static void clean_facts(struct facts *facts)
 			text_clean((char *)facts + fact_descs[i].offset, fact_descs[i].size);
 }
 
-static struct pending *room_for(struct pipeline *p)
+/* Reports a held incident: with facts, or with the reason why there are none. */
+static void release(struct pipeline *p, struct waiting *held, const struct facts *facts, int err)
 {
-	struct pending *oldest = &p->held[0];
-	uint32_t i;
+	struct pending *leaving = &p->leaving;
 
-	for (i = 0; i < HELD_MAX; i++) {
-		if (p->held[i].request_id == 0)
-			return &p->held[i];
-		if (p->held[i].request_id < oldest->request_id)
-			oldest = &p->held[i];
+	shelf_take(p->shelf, held, leaving);
+	if (facts) {
+		leaving->in.facts = *facts;
+		clean_facts(&leaving->in.facts);
+	} else {
+		facts_unknown(&leaving->in.facts, err);
 	}
-	/* The longest waiting gives way: its answer is the least likely to come. */
-	facts_unknown(&oldest->in.facts, -EBUSY);
-	p->stats.incidents_evicted++;
-	release(p, oldest);
-	return oldest;
+	p->stats.incidents_held--;
+	send_report(p, leaving);
 }
 
-/* Asks for facts and holds the incident until they come, or reports it at once when they will not. */
-static void ask(struct pipeline *p, const struct pending *pending, struct clock_pair now)
+/* Asks for the facts of a held incident, or reports it at once when they will not come. */
+static void ask(struct pipeline *p, struct waiting *held, struct clock_pair now)
 {
-	struct facts_request request = {
-		.id = ++p->requests,
-		.task_start_ns = pending->in.end.task_start_ns,
-		.tgid = pending->in.end.tgid, .tid = pending->in.end.tid,
-	};
-	struct pending *held = room_for(p);
 	int r;
 
-	request.hugetlb_bytes = incident_hugetlb_bytes(&pending->in);
-	memcpy(request.device, pending->in.end.device, sizeof(request.device));
-	*held = *pending;
-	held->request_id = request.id;
-	held->deadline_ns = now.mono_ns + p->settings.facts_deadline_ns;
-	facts_unknown(&held->in.facts, -ETIMEDOUT);
-	p->stats.incidents_held++;
-	r = p->ops.ask(p->ctx, &request);
+	/* Both may be of a capture. UINT64_MAX is one that is not asked for yet. */
+	if (__builtin_add_overflow(now.mono_ns, p->settings.facts_deadline_ns, &held->deadline_ns) || held->deadline_ns == UINT64_MAX)
+		held->deadline_ns = UINT64_MAX - 1;
+	r = p->ops.ask(p->ctx, &held->request);
 	if (r == 0)
 		return;
 	p->stats.facts_late++;
-	facts_unknown(&held->in.facts, r);
-	release(p, held);
+	release(p, held, NULL, r);
+}
+
+/*
+ * Hazards come in bursts, and nothing has failed yet: one at a time is asked for, and only while no failure waits for
+ * an answer, so that they do not use up the time that a failure's facts have.
+ */
+static void ask_in_turn(struct pipeline *p, struct clock_pair now)
+{
+	struct waiting *held;
+
+	while ((held = shelf_in_turn(p->shelf)))
+		ask(p, held, now);
+}
+
+/* Holds an incident until its facts come. */
+static void hold(struct pipeline *p, const struct pending *pending, struct clock_pair now)
+{
+	uint64_t id = ++p->requests;
+	struct waiting *held;
+
+	while (!(held = shelf_put(p->shelf, pending, id))) {
+		p->stats.incidents_evicted++;
+		release(p, shelf_oldest(p->shelf), NULL, -EBUSY);
+	}
+	p->stats.incidents_held++;
+	if (!pending->in.hazard)
+		ask(p, held, now);
+	ask_in_turn(p, now);
 }
 
 static struct stuck_entry *find_stuck(struct pipeline *p, uint64_t span_id)
@@ -292,7 +299,7 @@ static void give_id(struct pipeline *p, struct pending *pending)
 {
 	const struct wire_reg_end *e = &pending->in.end;
 
-	report_make_id(pending->report_id, &p->identity, pending->kind,
+	report_make_id(pending->label.report_id, &p->identity, pending->label.kind,
 		       report_real_ns(pending->in.seen, e->hdr.time_ns), e->hdr.span_id, e->tgid,
 		       ++p->sequence);
 }
@@ -306,13 +313,13 @@ static bool admit(struct pipeline *p, struct pending *pending)
 	const struct incident *in = &pending->in;
 	struct storm_failure failure = {
 		.in = in, .diagnosis = &p->diagnosis, .stage = incident_stage(in, &p->identity),
-		.report_id = pending->report_id, .real_ns = report_real_ns(in->seen, in->end.hdr.time_ns),
+		.report_id = pending->label.report_id, .real_ns = report_real_ns(in->seen, in->end.hdr.time_ns),
 	};
 	struct storm_summary summary;
 	bool whole;
 
 	/* What was told as stuck is told to its end. */
-	if (in->end.was_reported || pending->first_report_id[0])
+	if (in->end.was_reported || pending->label.first_report_id[0])
 		return true;
 	facts_unknown(&pending->in.facts, -ETIMEDOUT);
 	diagnose(in, &p->identity, &p->diagnosis);
@@ -331,10 +338,10 @@ static void registration_end(struct pipeline *p, const struct wire_reg_end *end,
 	memset(pending, 0, sizeof(*pending));
 	join_end(p->join, end, &pending->in);
 	pending->in.seen = now;
-	pending->kind = end->result == 0 ? KIND_COMPLETED : KIND_FAILED;
+	pending->label.kind = end->result == 0 ? KIND_COMPLETED : KIND_FAILED;
 	p->stats.incidents++;
 	if (stuck) {
-		memcpy(pending->first_report_id, stuck->report_id, sizeof(stuck->report_id));
+		memcpy(pending->label.first_report_id, stuck->report_id, sizeof(stuck->report_id));
 		stuck->span_id = 0;
 	}
 	p->stats.stuck_forgotten += end->was_reported && !stuck;
@@ -343,7 +350,7 @@ static void registration_end(struct pipeline *p, const struct wire_reg_end *end,
 		facts_unknown(&pending->in.facts, FACT_NOT_ASKED);
 		send_report(p, pending);
 	} else if (admit(p, pending)) {
-		ask(p, pending, now);
+		hold(p, pending, now);
 	}
 }
 
@@ -356,11 +363,44 @@ static void registration_stale(struct pipeline *p, const struct wire_stale *stal
 	pending->in.damage = stale->damage;
 	pending->in.stale = true;
 	pending->in.seen = now;
-	pending->kind = KIND_STALE;
+	pending->label.kind = KIND_STALE;
 	p->stats.incidents++;
 	give_id(p, pending);
 	if (admit(p, pending))
-		ask(p, pending, now);
+		hold(p, pending, now);
+}
+
+static void hazard(struct pipeline *p, const struct wire_reg_end *end, const struct wire_holder *holder,
+		   const struct wire_folio *page, struct clock_pair now)
+{
+	struct pending *pending = &p->incoming;
+	struct incident *in = &pending->in;
+
+	in->end = *end;
+	in->end.folios_seen = in->contig.pages ? 1 : (uint32_t)(in->stranded.pages < UINT32_MAX ? in->stranded.pages : UINT32_MAX);
+	in->hazard = true;
+	in->folios[in->nfolios++] = *page;
+	in->holders.pins[in->holders.npins++] = *holder;
+	in->seen = now;
+	pending->label.kind = KIND_HAZARD;
+	p->stats.incidents++;
+	give_id(p, pending);
+	if (admit(p, pending))
+		hold(p, pending, now);
+}
+
+static void first_pin_hazard(struct pipeline *p, const struct wire_hazard *h, struct clock_pair now)
+{
+	memset(&p->incoming, 0, sizeof(p->incoming));
+	p->incoming.in.stranded = h->stranded;
+	hazard(p, &h->end, &h->holder, &h->page, now);
+}
+
+static void cma_blocked(struct pipeline *p, const struct wire_cma_blocked *b, struct clock_pair now)
+{
+	memset(&p->incoming, 0, sizeof(p->incoming));
+	p->incoming.in.contig = b->contig;
+	hazard(p, &b->end, &b->holder, &b->page, now);
 }
 
 void pipeline_event(struct pipeline *p, const void *data, size_t size, struct clock_pair now)
@@ -377,8 +417,19 @@ void pipeline_event(struct pipeline *p, const void *data, size_t size, struct cl
 	case WIRE_FOLIO:
 		join_folio(p->join, &ev.folio);
 		break;
+	case WIRE_HOLDER:
+		join_holder(p->join, &ev.holder);
+		break;
 	case WIRE_MODULE:
 		/* The loader's business: attach and detach. No report is made of it. */
+	case WIRE_STEP:
+		/* And these are told as they come, by what asked for them. */
+		break;
+	case WIRE_HAZARD:
+		first_pin_hazard(p, &ev.hazard, now);
+		break;
+	case WIRE_CMA_BLOCKED:
+		cma_blocked(p, &ev.blocked, now);
 		break;
 	case WIRE_STALE:
 		registration_stale(p, &ev.stale, now);
@@ -401,30 +452,26 @@ void pipeline_stuck(struct pipeline *p, const struct wire_span *span, const stru
 	pending->in.end = end;
 	pending->in.stuck = true;
 	pending->in.seen = now;
-	pending->kind = KIND_STUCK;
+	pending->label.kind = KIND_STUCK;
 	pending->in.sighting = *sighting;
 	text_clean(pending->in.sighting.verified, sizeof(pending->in.sighting.verified));
 	text_clean(pending->in.sighting.waits_in, sizeof(pending->in.sighting.waits_in));
 	p->stats.incidents++;
 	give_id(p, pending);
-	remember_stuck(p, end.hdr.span_id, pending->report_id);
-	ask(p, pending, now);
+	remember_stuck(p, end.hdr.span_id, pending->label.report_id);
+	hold(p, pending, now);
 }
 
 void pipeline_facts(struct pipeline *p, uint64_t id, const struct facts *facts, struct clock_pair now)
 {
-	uint32_t i;
+	struct waiting *held = id ? shelf_find(p->shelf, id) : NULL;
 
-	(void)now;
-	for (i = 0; i < HELD_MAX; i++) {
-		if (p->held[i].request_id != id || id == 0)
-			continue;
-		p->held[i].in.facts = *facts;
-		clean_facts(&p->held[i].in.facts);
-		release(p, &p->held[i]);
+	if (!held) {
+		p->stats.facts_unclaimed++;
 		return;
 	}
-	p->stats.facts_unclaimed++;
+	release(p, held, facts, 0);
+	ask_in_turn(p, now);
 }
 
 void pipeline_loss(struct pipeline *p, const struct loss *loss, struct clock_pair now)
@@ -434,56 +481,36 @@ void pipeline_loss(struct pipeline *p, const struct loss *loss, struct clock_pai
 	p->loss_known = true;
 }
 
-/* The held incident that has waited longest, if its deadline has passed. */
-static struct pending *overdue(struct pipeline *p, uint64_t now_mono_ns)
-{
-	struct pending *found = NULL;
-	uint32_t i;
-
-	for (i = 0; i < HELD_MAX; i++) {
-		struct pending *held = &p->held[i];
-
-		if (held->request_id && held->deadline_ns <= now_mono_ns &&
-		    (!found || held->request_id < found->request_id))
-			found = held;
-	}
-	return found;
-}
-
 void pipeline_tick(struct pipeline *p, struct clock_pair now)
 {
 	struct storm_summary summary;
-	struct pending *held;
+	struct waiting *held;
 
-	while ((held = overdue(p, now.mono_ns))) {
+	while ((held = shelf_overdue(p->shelf, now.mono_ns))) {
 		p->stats.facts_late++;
-		release(p, held);
+		release(p, held, NULL, -ETIMEDOUT);
 	}
+	ask_in_turn(p, now);
 	while (storm_take_ended(p->storm, now.mono_ns, &summary))
 		send_summary(p, &summary);
 }
 
 uint64_t pipeline_next(const struct pipeline *p)
 {
-	uint64_t next = storm_next(p->storm);
-	uint32_t i;
+	uint64_t next = storm_next(p->storm), deadline = shelf_deadline(p->shelf);
 
-	for (i = 0; i < HELD_MAX; i++)
-		if (p->held[i].request_id && (next == 0 || p->held[i].deadline_ns < next))
-			next = p->held[i].deadline_ns;
-	return next;
+	return deadline != UINT64_MAX && (next == 0 || deadline < next) ? deadline : next;
 }
 
 void pipeline_finish(struct pipeline *p, struct clock_pair now)
 {
 	struct storm_summary summary;
-	struct pending *held;
+	struct waiting *held;
 
 	(void)now;
-	while ((held = overdue(p, UINT64_MAX))) {
-		facts_unknown(&held->in.facts, -ECANCELED);
+	while ((held = shelf_overdue(p->shelf, UINT64_MAX))) {
 		p->stats.facts_late++;
-		release(p, held);
+		release(p, held, NULL, -ECANCELED);
 	}
 	join_finish(p->join);
 	while (storm_take_ended(p->storm, UINT64_MAX, &summary))
@@ -492,42 +519,12 @@ void pipeline_finish(struct pipeline *p, struct clock_pair now)
 
 void pipeline_stats(const struct pipeline *p, struct pipeline_stats *ret_stats)
 {
-	struct join_stats join;
 	struct storm_counts storm;
 
-	join_stats(p->join, &join);
 	storm_counts(p->storm, &storm);
 	*ret_stats = p->stats;
 	ret_stats->suppressed_open = storm.open;
 	ret_stats->suppressed_other_kinds = storm.other_kinds;
 	ret_stats->storm_evicted = storm.evicted;
-	ret_stats->folios_joined = join.joined;
-	ret_stats->folios_superseded = join.superseded;
-	ret_stats->folios_excess = join.excess;
-	ret_stats->folios_orphaned = join.orphaned;
-	ret_stats->folios_held = join.held;
-}
-
-const char *pipeline_ledger(const struct pipeline_stats *s)
-{
-	uint64_t decoded = 0, records = s->kind_in[WIRE_REG_END] + s->kind_in[WIRE_STALE];
-	int i;
-
-	for (i = 0; i < WIRE_KIND_MAX; i++)
-		decoded += s->kind_in[i];
-	if (s->records != s->records_bad + decoded)
-		return "records = records_bad + decoded";
-	if (s->kind_in[WIRE_FOLIO] != s->folios_joined + s->folios_superseded + s->folios_excess +
-	    s->folios_orphaned + s->folios_held)
-		return "folios = joined + superseded + excess + orphaned + held";
-	if (s->incidents < records)
-		return "incidents = registration ends + stale regions + stuck observations";
-	if (s->stuck_reported > s->incidents - records)
-		return "stuck reports <= stuck observations";
-	if (s->incidents != s->incidents_held + s->reported + s->suppressed + s->stuck_reported +
-	    s->stuck_ended + s->stale_reported + s->reports_failed)
-		return "incidents = held + reported + suppressed + stuck_reported + stuck_ended + stale_reported + reports_failed";
-	if (s->suppressed != s->suppressed_told + s->suppressed_untold + s->suppressed_open)
-		return "suppressed = told + untold + open";
-	return NULL;
+	join_stats(p->join, &ret_stats->join);
 }

@@ -18,6 +18,7 @@
 
 #include "facts.h"
 #include "identity.h"
+#include "join.h"
 
 struct json_object;
 struct pipeline;
@@ -47,13 +48,9 @@ struct pipeline_stats {
 	uint64_t records;		/* given to pipeline_event */
 	uint64_t records_bad;		/* refused by decode */
 	uint64_t kind_in[WIRE_KIND_MAX];	/* decoded, by kind */
-	/* kind_in[WIRE_FOLIO] = joined + superseded + excess + orphaned + held */
-	uint64_t folios_joined, folios_held;
-	uint64_t folios_superseded;	/* of an attempt that the same registration repeated */
-	uint64_t folios_excess;		/* beyond WIRE_FOLIOS_MAX of one registration */
-	uint64_t folios_orphaned;	/* folios whose registration end never came */
-	/* incidents = held + reported + suppressed + stuck_reported + stuck_ended + stale_reported + reports_failed */
-	uint64_t incidents;		/* joined registration ends, plus stale regions and stuck observations */
+	struct join_stats join;		/* where the records went that belong to a registration's end */
+	/* incidents = held + reported + suppressed + stuck_reported + stuck_ended + stale_reported + hazards_reported + reports_failed */
+	uint64_t incidents;		/* joined registration ends, plus stale regions, hazards and stuck observations */
 	uint64_t incidents_held;	/* waiting for facts now */
 	uint64_t incidents_evicted;	/* reported without facts because too many waited */
 	uint64_t facts_late;		/* deadline passed, or asking failed */
@@ -69,6 +66,7 @@ struct pipeline_stats {
 	uint64_t stuck_reported;	/* registration_stuck reports */
 	uint64_t stuck_ended;		/* registration_completed reports: stuck, but ended well */
 	uint64_t stale_reported;	/* registration_stale reports */
+	uint64_t hazards_reported;	/* hazard reports */
 	uint64_t summaries;		/* storm_summary reports */
 	uint64_t summaries_failed;	/* could not be built */
 	uint64_t stuck_forgotten;	/* ended after their stuck report had left the table */

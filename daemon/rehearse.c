@@ -49,7 +49,23 @@ static void feed_folios(struct pipeline *p, uint32_t page_size, struct clock_pai
 		f.flags = WIRE_FOLIO_ANON | WIRE_FOLIO_CMA;
 		f.have = WIRE_HAVE_PLACEMENT | WIRE_HAVE_ADDRESS | WIRE_HAVE_COUNTS;
 		f.ordinal = i;
+		f.gup_call = 1;
 		pipeline_event(p, &f, sizeof(f), now);
+	}
+}
+
+static void feed_holders(struct pipeline *p, struct clock_pair now)
+{
+	struct wire_holder h;
+
+	for (uint32_t i = 0; i < WIRE_FOLIOS_MAX; i++) {
+		memset(&h, 0, sizeof(h));
+		h.hdr = header(WIRE_HOLDER, sizeof(h));
+		h.pfn = i + 1;
+		h.gup_call = 1;
+		h.pin = (struct wire_pin){ .id = 1 + i % WIRE_HOLDERS_MAX, .pages = 1, .comm = "rehearsal" };
+		h.nstack = WIRE_KSTACK_MAX;
+		pipeline_event(p, &h, sizeof(h), now);
 	}
 }
 
@@ -92,6 +108,7 @@ int rehearse(const struct identity *identity, const struct pipeline_settings *se
 	if (err)
 		return err;
 	feed_folios(p, identity->page_size, now);
+	feed_holders(p, now);
 	feed_end(p, identity->page_size, now);
 	pipeline_finish(p, now);
 	pipeline_free(p);

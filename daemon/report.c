@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "container.h"
+#include "crosscheck.h"
 #include "jbuild.h"
 #include "names.h"
 
@@ -120,6 +121,106 @@ static void put_verdict(struct section *s)
 		section_missing(s, f->missing[i].what, "%s", f->missing[i].why);
 }
 
+/* Who took the pin, and how. */
+static void put_owner(struct section *s, struct json_object *first_pin, const struct wire_pin *pin)
+{
+	const struct wire_reg_end *e = &s->r->in->end;
+	char module[WIRE_MODULE_LEN];
+
+	jb_uint(s->b, first_pin, "pid", pin->tgid);
+	jb_uint(s->b, first_pin, "tid", pin->tid);
+	jb_string(s->b, first_pin, "comm", pin->comm);
+	jb_bool(s->b, first_pin, "same_process", incident_own_pin(s->r->in, pin));
+	jb_string(s->b, first_pin, "via", pin_vias[pin->via].function);
+	jb_string(s->b, first_pin, "module", incident_pin_module(s->r->in, pin, module));
+	jb_hex(s->b, first_pin, "address", pin->address);
+	jb_uint(s->b, first_pin, "pages", pin->pages);
+	if (e->hdr.time_ns >= pin->since_ns)
+		jb_uint(s->b, first_pin, "age_ns", e->hdr.time_ns - pin->since_ns);
+	if (pin->calls)
+		section_gup_flags(s, first_pin, pin->gup_flags);
+	else
+		section_missing(s, "first_pin.gup_flags", "pin_user_pages was not seen to be called");
+}
+
+static void put_stack(struct section *s, struct json_object *first_pin, const struct wire_pin *pin)
+{
+	const struct holders *h = &s->r->in->holders;
+	struct json_object *stack = jb_array(s->b);
+	uint32_t i, k;
+
+	for (i = 0; i < h->npins; i++)
+		for (k = 0; k < h->pins[i].nstack && h->pins[i].pin.id == pin->id; k++)
+			if (!incident_frame_ours(h->pins[i].stack[k]))
+				jb_append_string(s->b, stack, h->pins[i].stack[k]);
+	jb_put(s->b, first_pin, "stack", stack);
+}
+
+static void put_open_buffers(struct section *s, struct json_object *o, const struct crosscheck *c)
+{
+	struct json_object *buffers = jb_array(s->b), *buffer;
+
+	for (uint32_t i = 0; i < c->nbuffers; i++) {
+		buffer = jb_object(s->b);
+		jb_uint(s->b, buffer, "fd", c->buffers[i].fd);
+		jb_hex(s->b, buffer, "address", c->buffers[i].start);
+		jb_uint(s->b, buffer, "length", c->buffers[i].bytes);
+		jb_append(s->b, buffers, buffer);
+	}
+	jb_put(s->b, o, "io_uring_buffers", buffers);
+}
+
+static void put_open_files(struct section *s, struct json_object *o, const struct crosscheck *c)
+{
+	struct json_object *files = jb_array(s->b), *file;
+
+	for (uint32_t i = 0; i < c->nfiles; i++) {
+		file = jb_object(s->b);
+		jb_string(s->b, file, "name", c->files[i].name);
+		jb_uint(s->b, file, "count", c->files[i].count);
+		jb_append(s->b, files, file);
+	}
+	jb_put(s->b, o, "device_files", files);
+}
+
+static void put_open_others(struct section *s, struct json_object *o, const struct crosscheck *c)
+{
+	struct json_object *others = jb_array(s->b), *other;
+
+	for (uint32_t i = 0; i < c->nothers; i++) {
+		other = jb_object(s->b);
+		jb_uint(s->b, other, "pid", c->others[i].pid);
+		jb_string(s->b, other, "comm", c->others[i].comm);
+		jb_string(s->b, other, "name", c->others[i].name);
+		jb_append(s->b, others, other);
+	}
+	jb_put(s->b, o, "other_processes", others);
+}
+
+/* What user space's sources name, whether or not it can hold the page. */
+static void put_cross_check(struct section *s, struct json_object *first_pin)
+{
+	const struct facts *f = &s->r->in->facts;
+	struct json_object *o;
+	struct crosscheck c;
+
+	if (!crosscheck_known(f))
+		return;
+	crosscheck_read(f, &c);
+	o = jb_object(s->b);
+	if (FACT_KNOWN(f, holder_buffers))
+		put_open_buffers(s, o, &c);
+	if (FACT_KNOWN(f, holder_files))
+		put_open_files(s, o, &c);
+	if (FACT_KNOWN(f, holder_pipes))
+		jb_uint(s->b, o, "pipe_ends", f->holder_pipes);
+	if (FACT_KNOWN(f, mr_process_count))
+		jb_uint(s->b, o, "memory_regions", f->mr_process_count);
+	if (FACT_KNOWN(f, holder_others))
+		put_open_others(s, o, &c);
+	jb_put(s->b, first_pin, "cross_check", o);
+}
+
 static void put_first_pin(struct section *s)
 {
 	const struct finding *f = &s->r->diagnosis->verdict;
@@ -131,9 +232,14 @@ static void put_first_pin(struct section *s)
 	pin = jb_object(s->b);
 	candidates = jb_array(s->b);
 	jb_string(s->b, pin, "grade", grade_words[f->grade].word);
+	if (f->pin) {
+		put_owner(s, pin, f->pin);
+		put_stack(s, pin, f->pin);
+	}
 	for (i = 0; i < f->ncandidates; i++)
 		jb_append_string(s->b, candidates, f->candidates[i]);
 	jb_put(s->b, pin, "candidates", candidates);
+	put_cross_check(s, pin);
 	jb_put(s->b, s->report, "first_pin", pin);
 }
 
@@ -170,9 +276,9 @@ static void put_loss(struct jbuild *b, struct json_object *report, const struct 
 	};
 	size_t i;
 
-/* What is watched only when asked for is not told to be lost where nobody asked. */
+/* Of what not every node sends, none was lost where nothing is said. */
 #define EVENT(id, name, type)                                 \
-	if (id != WIRE_STALE || loss->dropped[id])            \
+	if (id < WIRE_STALE || loss->dropped[id])             \
 		jb_uint(b, dropped, #name, loss->dropped[id]);
 #include "events.def"
 #undef EVENT
@@ -217,6 +323,8 @@ static void put_failure(struct section *s)
 	section_mapping(s);
 	section_arguments(s);
 	section_dmabuf(s);
+	section_export(s);
+	section_peer(s);
 	section_device(s);
 	section_provider(s);
 	section_fate(s);
@@ -225,6 +333,53 @@ static void put_failure(struct section *s)
 	section_facts(s);
 	put_verdict(s);
 	put_ruled_out(s);
+}
+
+/* Where pages of a pin lie that nothing has asked to move yet. */
+static void put_stranded(struct section *s)
+{
+	const struct wire_stranded *n = &s->r->in->stranded;
+	struct json_object *stranded = jb_object(s->b);
+
+	jb_uint(s->b, stranded, "pages", n->pages);
+	jb_uint(s->b, stranded, "cma", n->cma);
+	jb_uint(s->b, stranded, "movable_zone", n->movable_zone);
+	jb_uint(s->b, stranded, "isolated", n->isolated);
+	jb_uint(s->b, stranded, "looked_at", n->looked);
+	jb_bool(s->b, stranded, "lower_bound", n->lower_bound);
+	jb_put(s->b, s->report, "stranded", stranded);
+}
+
+/* What could not have the page. */
+static void put_contiguous(struct section *s)
+{
+	const struct wire_contig *c = &s->r->in->contig;
+	struct json_object *o = jb_object(s->b);
+
+	jb_uint(s->b, o, "pages", c->pages);
+	jb_bool(s->b, o, "failed", c->failed);
+	if (c->result) {
+		jb_int(s->b, o, "errno", -c->result);
+		jb_string(s->b, o, "errno_name", name_errno(-c->result));
+	}
+	jb_uint(s->b, o, "ranges_busy", c->busy);
+	jb_uint(s->b, o, "ranges_pinned", c->pinned);
+	jb_uint(s->b, o, "ranges_unsearched", c->unsearched);
+	jb_hex(s->b, o, "first_pfn", c->range_pfn);
+	jb_bool(s->b, o, "pin_still_held", c->held);
+	jb_put(s->b, s->report, "contiguous_allocation", o);
+}
+
+static void put_hazard(struct section *s)
+{
+	put_first_pin(s);
+	if (s->r->in->contig.pages)
+		put_contiguous(s);
+	else
+		put_stranded(s);
+	section_pages(s);
+	section_facts(s);
+	put_verdict(s);
 }
 
 int report_build(const struct report_input *r, struct json_object **ret_json)
@@ -238,8 +393,11 @@ int report_build(const struct report_input *r, struct json_object **ret_json)
 	};
 
 	section_process(&s);
-	section_registration(&s);
-	if (r->in->stale) {
+	if (!r->in->hazard)
+		section_registration(&s);
+	if (r->in->hazard) {
+		put_hazard(&s);
+	} else if (r->in->stale) {
 		section_damage(&s);
 		put_verdict(&s);
 	} else if (strcmp(r->kind, KIND_COMPLETED) != 0) {
@@ -281,16 +439,29 @@ static void put_summary_process(struct section *s, const struct storm_summary *s
 	jb_put(s->b, s->report, "process", process);
 }
 
-/* No call failed: there is neither errno nor stage. */
-static bool of_stale(const struct storm_window *w)
+/* CAUSE_DAMAGES or CAUSE_WARNS, of which no call failed: there is neither errno nor stage. */
+static enum cause_when warning_of(const struct storm_window *w)
 {
-	return w->signature.cause && w->signature.cause->when == CAUSE_DAMAGES;
+	return w->signature.cause ? w->signature.cause->when & (CAUSE_DAMAGES | CAUSE_WARNS) : 0;
+}
+
+static const char *what_of(const struct storm_window *w)
+{
+	switch (warning_of(w)) {
+	case CAUSE_DAMAGES: return "damages to live regions";
+	case CAUSE_WARNS: return "hazards";
+	default: return "failures";
+	}
 }
 
 static void put_summary_registration(struct section *s, const struct storm_window *w)
 {
-	struct json_object *registration = jb_object(s->b);
+	struct json_object *registration;
 
+	/* A hazard is of no registration. */
+	if (warning_of(w) == CAUSE_WARNS)
+		return;
+	registration = jb_object(s->b);
 	jb_string(s->b, registration, "api", name_api(w->signature.api));
 	if (w->signature.device[0])
 		jb_string(s->b, registration, "device", w->signature.device);
@@ -300,7 +471,7 @@ static void put_summary_registration(struct section *s, const struct storm_windo
 		jb_int(s->b, registration, "errno", -w->signature.result);
 		jb_string(s->b, registration, "errno_name", name_errno(-w->signature.result));
 	}
-	if (w->signature.stage && !of_stale(w))
+	if (w->signature.stage && !warning_of(w))
 		jb_string(s->b, registration, "stage", w->signature.stage);
 	jb_put(s->b, s->report, "registration", registration);
 }
@@ -346,8 +517,8 @@ static void put_summary_verdict(struct jbuild *b, struct json_object *report, co
 		snprintf(line, sizeof(line), "%" PRIu64 " failures of further kinds in one cgroup; none of them is reported in full, since %u reports had been written for this cgroup",
 			 w->count, summary->budget);
 	else
-		snprintf(line, sizeof(line), "%" PRIu64 " %s of one kind; %" PRIu64 " of them are not reported in full",
-			 w->count, of_stale(w) ? "damages to live regions" : "failures", w->suppressed);
+		snprintf(line, sizeof(line), "%" PRIu64 " %s of one kind; %" PRIu64 " of them not reported in full",
+			 w->count, what_of(w), w->suppressed);
 	jb_string(b, verdict, "summary", line);
 	put_summary_evidence(b, verdict, summary);
 	jb_put(b, verdict, "remedies", jb_array(b));

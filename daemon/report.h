@@ -12,6 +12,7 @@
 #define KIND_STUCK "registration_stuck"
 #define KIND_COMPLETED "registration_completed"	/* it had been reported as stuck and ended well */
 #define KIND_STALE "registration_stale"	/* it was made, and its memory was replaced under it */
+#define KIND_HAZARD "hazard"	/* a first pin that will make registrations fail */
 #define KIND_SUMMARY "storm_summary"
 
 struct jbuild;
@@ -51,6 +52,8 @@ void section_registration(struct section *s);
 void section_damage(struct section *s);
 void section_chain(struct section *s);
 void section_pin(struct section *s);
+/* Flags of a pin, as number and names. */
+void section_gup_flags(struct section *s, struct json_object *pin, uint32_t flags);
 void section_migration(struct section *s);
 void section_pages(struct section *s);
 void section_memlock(struct section *s);
@@ -58,6 +61,8 @@ void section_facts(struct section *s);
 void section_mapping(struct section *s);
 void section_arguments(struct section *s);
 void section_dmabuf(struct section *s);
+void section_export(struct section *s);
+void section_peer(struct section *s);
 void section_device(struct section *s);
 void section_fate(struct section *s);
 void section_provider(struct section *s);

@@ -90,10 +90,10 @@ void section_process(struct section *s)
 		put_start_time(s, process);
 	}
 	/* The end of a stuck registration points back to the report that tells the rest. */
-	if (in->stuck || in->stale || e->result != 0)
+	if (in->stuck || incident_is_warning(in) || e->result != 0)
 		section_fact_string(s, process, "exe", "process.exe", FACT_exe);
 	put_cgroup(s, process);
-	if (in->stuck || in->stale || e->result != 0)
+	if (in->stuck || incident_is_warning(in) || e->result != 0)
 		section_process_facts(s, process);
 	section_process_stack(s, process);
 	jb_put(s->b, s->report, "process", process);
@@ -283,17 +283,24 @@ static void put_pinned(struct section *s, struct json_object *pin)
 		jb_int(s->b, pin, "pinned_pages", index);
 }
 
+void section_gup_flags(struct section *s, struct json_object *pin, uint32_t flags)
+{
+	const struct identity *id = s->r->identity;
+	struct names_to_json names = { .b = s->b, .array = jb_array(s->b) };
+
+	jb_hex(s->b, pin, "gup_flags", flags);
+	name_gup_flags(id, flags, append_name, &names);
+	jb_put(s->b, pin, "gup_flags_names", names.array);
+	if (id->foll_longterm)
+		jb_bool(s->b, pin, "foll_longterm", flags & id->foll_longterm);
+}
+
 static void put_gup(struct section *s, struct json_object *pin)
 {
 	const struct identity *id = s->r->identity;
 	const struct wire_reg_end *e = &s->r->in->end;
-	struct names_to_json names = { .b = s->b, .array = jb_array(s->b) };
 
-	jb_hex(s->b, pin, "gup_flags", e->gup_flags);
-	name_gup_flags(id, e->gup_flags, append_name, &names);
-	jb_put(s->b, pin, "gup_flags_names", names.array);
-	if (id->foll_longterm)
-		jb_bool(s->b, pin, "foll_longterm", e->gup_flags & id->foll_longterm);
+	section_gup_flags(s, pin, e->gup_flags);
 	if (id->foll_write)
 		jb_bool(s->b, pin, "foll_write", e->gup_flags & id->foll_write);
 	jb_hex(s->b, pin, "slow_start", e->gup_start);
@@ -480,7 +487,7 @@ void section_pages(struct section *s)
 	for (i = 0; i < in->nfolios; i++) {
 		jb_append(s->b, pages, page_object(s, &in->folios[i]));
 		no_place += !(in->folios[i].have & WIRE_HAVE_PLACEMENT);
-		no_counts += !(in->folios[i].have & WIRE_HAVE_COUNTS);
+		no_counts += (!in->hazard || in->contig.pages) && !(in->folios[i].have & WIRE_HAVE_COUNTS);
 		no_address += !(in->folios[i].have & WIRE_HAVE_ADDRESS);
 	}
 	jb_put(s->b, s->report, "pages", pages);
@@ -496,6 +503,9 @@ void section_pages(struct section *s)
 	if (in->end.folios_sent > in->nfolios)
 		section_missing(s, "pages", "%u descriptions were put aside: too many registrations failed at once",
 				in->end.folios_sent - in->nfolios);
+	if (in->holders.put_aside)
+		section_missing(s, "first_pin", "%u records of who holds these pages were put aside: more pins than are kept of one registration, or too many registrations failed at once",
+				in->holders.put_aside);
 	if (in->end.folios_dropped)
 		section_missing(s, "pages", "%u descriptions were lost: the event ring was full",
 				in->end.folios_dropped);

@@ -233,3 +233,45 @@ void section_provider(struct section *s)
 	jb_uint(s->b, o, "commands_failed", e->fw.commands);
 	jb_put(s->b, s->report, "provider", o);
 }
+
+/* That the process got no dma-buf of GPU memory before. */
+void section_export(struct section *s)
+{
+	const struct wire_reg_end *e = &s->r->in->end;
+	struct json_object *o;
+
+	if (!(e->have & WIRE_HAVE_EXPORT))
+		return;
+	o = jb_object(s->b);
+	jb_hex(s->b, o, "nv_status", e->export.status);
+	jb_uint(s->b, o, "age_ns", e->hdr.time_ns - e->export.time_ns);
+	jb_uint(s->b, o, "failed", e->export.failed);
+	jb_put(s->b, s->report, "gpu_export", o);
+}
+
+/* What a peer memory client asked of the GPU driver, and what it said of it. */
+void section_peer(struct section *s)
+{
+	static const char *const answers[] = { [WIRE_PEER_NOT_MINE] = "not_mine", [WIRE_PEER_MINE] = "mine" };
+	const struct wire_peer *p = &s->r->in->end.peer;
+	struct json_object *o;
+
+	if (!(s->r->in->end.have & WIRE_HAVE_PEER))
+		return;
+	o = jb_object(s->b);
+	if (p->fn != WIRE_FN_NONE) {
+		jb_string(s->b, o, "function", name_fn(s->r->identity, p->fn));
+		jb_int(s->b, o, "errno", -p->err);
+	}
+	if (p->length) {
+		jb_hex(s->b, o, "address", p->address);
+		jb_uint(s->b, o, "length", p->length);
+	}
+	if (p->caller[0])
+		jb_string(s->b, o, "caller", p->caller);
+	if (p->answer != WIRE_PEER_ANSWER_UNSEEN)
+		jb_string(s->b, o, "answer", answers[p->answer]);
+	jb_uint(s->b, o, "calls", p->calls);
+	jb_uint(s->b, o, "calls_failed", p->failed);
+	jb_put(s->b, s->report, "peer_memory", o);
+}

@@ -8,6 +8,7 @@
 #define BYTES(name) extern const char bpf_##name##_start[], bpf_##name##_end[]
 
 BYTES(maps);
+BYTES(pages);
 #define OBJECT(name, btf_module) BYTES(name);
 #define SLOT(...)
 #include "slots.def"
@@ -15,6 +16,7 @@ BYTES(maps);
 #undef SLOT
 
 const struct object_row maps_object = { "maps", "", bpf_maps_start, bpf_maps_end };
+const struct object_row pages_object = { "pages", "", bpf_pages_start, bpf_pages_end };
 
 const struct object_row object_rows[NOBJECTS] = {
 #define OBJECT(name, btf_module) { #name, btf_module, bpf_##name##_start, bpf_##name##_end },

@@ -61,6 +61,7 @@ struct variant {
 };
 
 extern const struct object_row maps_object;
+extern const struct object_row pages_object;	/* no slots: run by pinwhy pages alone */
 extern const struct object_row object_rows[NOBJECTS];
 extern const struct slot_row slot_rows[NSLOTS];
 

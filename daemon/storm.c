@@ -11,6 +11,7 @@
  */
 struct group {
 	bool used;
+	bool hazards;		/* of its hazards alone */
 	bool have_cgroup;
 	uint64_t cgroup_id;
 	uint64_t period_end_ns;	/* 0 = none is open */
@@ -70,12 +71,13 @@ void storm_free(struct storm *s)
 
 /* --- tables --------------------------------------------------------------------- */
 
-static struct group *find_group(struct storm *s, uint64_t cgroup_id)
+/* Hazards have a budget of their own: they come in numbers, and before the failures that they are about. */
+static struct group *find_group(struct storm *s, const struct incident *in)
 {
 	uint32_t i;
 
 	for (i = 0; i < s->ngroups; i++)
-		if (s->groups[i].used && s->groups[i].cgroup_id == cgroup_id)
+		if (s->groups[i].used && s->groups[i].cgroup_id == in->end.cgroup_id && s->groups[i].hazards == in->hazard)
 			return &s->groups[i];
 	return NULL;
 }
@@ -122,7 +124,7 @@ static struct group *largest_group(struct storm *s)
 static bool same(const struct storm_signature *a, const struct storm_signature *b)
 {
 	return a->tgid == b->tgid && a->api == b->api && a->result == b->result &&
-	       a->confidence == b->confidence && a->cause == b->cause &&
+	       a->confidence == b->confidence && a->cause == b->cause && a->grade == b->grade &&
 	       strcmp(a->stage, b->stage) == 0 && strcmp(a->device, b->device) == 0;
 }
 
@@ -255,6 +257,7 @@ static struct storm_signature signature_of(const struct storm_failure *f)
 	struct storm_signature signature = {
 		.tgid = f->in->end.tgid, .api = f->in->end.api, .result = (int32_t)f->in->end.result,
 		.confidence = f->diagnosis->confidence, .cause = f->diagnosis->cause, .stage = f->stage,
+		.grade = f->diagnosis->verdict.grade,
 	};
 
 	memcpy(signature.device, f->in->end.device, sizeof(signature.device));
@@ -283,7 +286,7 @@ static bool make_room_for_window(struct storm *s, struct group *g, struct storm_
 bool storm_give_way(struct storm *s, const struct storm_failure *f, struct storm_summary *ret_summary)
 {
 	struct storm_signature signature = signature_of(f);
-	struct group *g = find_group(s, f->in->end.cgroup_id);
+	struct group *g = find_group(s, f->in);
 
 	if (g && (find_window(s, g, &signature) || g->reports >= s->budget))
 		return false;
@@ -320,6 +323,7 @@ static struct group *open_group(struct storm *s, const struct storm_failure *f)
 	memset(g, 0, sizeof(*g));
 	g->used = true;
 	g->cgroup_id = f->in->end.cgroup_id;
+	g->hazards = f->in->hazard;
 	g->have_cgroup = f->in->end.have & WIRE_HAVE_CGROUP;
 	memcpy(g->cgroup, f->in->end.cgroup, sizeof(g->cgroup));
 	return g;
@@ -429,7 +433,7 @@ static void fold_other_kind(struct storm *s, struct group *g, const struct storm
 bool storm_admit(struct storm *s, const struct storm_failure *f)
 {
 	struct storm_signature signature = signature_of(f);
-	struct group *g = find_group(s, f->in->end.cgroup_id);
+	struct group *g = find_group(s, f->in);
 	struct storm_window *w;
 
 	if (!g)

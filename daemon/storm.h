@@ -24,6 +24,7 @@ struct storm_signature {
 	int32_t result;
 	enum confidence confidence;
 	const struct cause *cause;
+	enum grade grade;	/* of who holds the pages: whom a later failure names is not folded into one that could not */
 	const char *stage;	/* one of the fixed words of incident_stage() */
 	char device[WIRE_DEVICE_LEN];
 };

@@ -72,7 +72,7 @@ static void tell_wait(const struct incident *in, struct finding *f)
 	static const struct {
 		const char *fn, *look;
 	} waits[] = {
-		{ "folio_wait", "a page of the range is being read or written: look at the disk or server behind the file, or at the FUSE daemon (dmesg: blocked for more than 120 seconds)" },
+		{ "folio_wait", "it waits most likely for a page that is being read or written: look at the disk or server behind the file, or at the FUSE daemon (dmesg: blocked for more than 120 seconds)" },
 		{ "get_user_pages", HELD_MAP },
 		{ "gup_", HELD_MAP },
 		{ "vaddr_get_pfn", HELD_MAP },

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "causes/call.h"
+#include "causes/gpu.h"
 #include "names.h"
 
 #define BUFFER_CAUSES(X) \
@@ -114,6 +115,7 @@ void cause_dmabuf_bad_fd(const struct incident *in, const struct identity *id, s
 	finding_evidence(ret, "%s = -%s, which it gives for %s", name_fn(id, WIRE_FN_DMABUF_GET), closed ? "EBADF" : "EINVAL",
 			 closed ? "a descriptor that is not open" : "a file that is no dma-buf");
 	prove(in, ret);
+	tell_failed_export(in, ret);
 	finding_remedy(ret, "keep the exported descriptor open until the registration has returned; the region keeps the buffer by itself afterwards");
 	finding_remedy(ret, "pass it to another process with SCM_RIGHTS or pidfd_getfd(): its number means nothing there");
 }

@@ -176,7 +176,7 @@ void cause_fw_command_timeout(const struct incident *in, const struct identity *
 	ret->kind = seen && e->result == -ETIMEDOUT ? FINDING_PROVEN : FINDING_LIKELY;
 	if (seen)
 		finding_evidence(ret, "%s = -ETIMEDOUT, %" PRIu64 " s after the call began", name_fn(id, incident_errno(in, WIRE_FN_MKEY) == ETIMEDOUT ? WIRE_FN_MKEY : WIRE_FN_FW_COMMAND),
-				 (uint64_t)(e->hdr.time_ns - e->start_ns) / 1000000000);
+				 incident_lasted_ns(in) / 1000000000);
 	else
 		finding_evidence(ret, "%s = -ETIMEDOUT, after the pin", name_fn(id, WIRE_FN_DRIVER_MLX5));
 	if (!seen)

@@ -152,8 +152,6 @@ static void userfault_hang(const struct incident *in, struct finding *ret)
 {
 	const char *waits = in->sighting.waits_in;
 
-	const struct wire_reg_end *e = &in->end;
-
 	if (!waits[0])
 		return;
 	if (!incident_waits_in(in, "handle_userfault")) {
@@ -164,7 +162,7 @@ static void userfault_hang(const struct incident *in, struct finding *ret)
 	ret->kind = FINDING_PROVEN;
 	ret->detail = DETAIL_handler_awaited;
 	finding_summary(ret, "the registration waits for a userfaultfd handler to supply a page, for %" PRIu64 " s so far",
-			e->hdr.time_ns > e->start_ns ? (uint64_t)(e->hdr.time_ns - e->start_ns) / 1000000000 : 0);
+			incident_lasted_ns(in) / 1000000000);
 	finding_evidence(ret, "the thread waits in %s (%s)", waits, in->sighting.verified);
 	tell_uffd_remedies(ret);
 }

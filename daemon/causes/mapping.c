@@ -46,7 +46,7 @@ static bool stopped_at_hole(const struct incident *in, const struct identity *id
 	uint32_t i;
 
 	/* vmas[] goes up to the first hole, if there was room for all before it. */
-	if (!(e->have & WIRE_HAVE_VMAS) || e->nvmas == WIRE_VMAS_MAX || e->fault_vma_state != WIRE_FAULT_VMA_UNKNOWN ||
+	if (!(e->have & WIRE_HAVE_VMAS) || e->have & WIRE_HAVE_VMAS_CUT || e->nvmas == WIRE_VMAS_MAX || e->fault_vma_state != WIRE_FAULT_VMA_UNKNOWN ||
 	    !incident_pin_short(in, id, &address))
 		return false;
 	for (i = 0; i < e->nvmas; i++)
@@ -69,6 +69,8 @@ void cause_address_not_mapped(const struct incident *in, const struct identity *
 	char text[VMA_TEXT];
 	int64_t index;
 
+	if (gpu_memory_rules_out(in, id, ret))
+		return;
 	if (v) {
 		finding_because(ret, "0x%" PRIx64 ", where the pin failed, lies in a mapping: %s", failing_address(in, id), vma_text(text, v));
 		ret->kind = FINDING_RULED_OUT;
@@ -148,6 +150,8 @@ void cause_vma_permission_mismatch(const struct incident *in, const struct ident
 	enum refusal is = refusal_of(in, id);
 	uint32_t key = failing_key(in, id);
 
+	if (gpu_memory_rules_out(in, id, ret))
+		return;
 	if (is == REFUSAL_NONE && key && failing_pin(in, id, EFAULT)) {
 		tell_key(in, id, key, ret);
 		return;
@@ -250,6 +254,8 @@ void cause_cuda_vmm_or_gpu_memory_by_va(const struct incident *in, const struct 
 	bool device, reserved;
 	char text[VMA_TEXT];
 
+	if (gpu_memory_rules_out(in, id, ret))
+		return;
 	if (!v) {
 		if (failing_hole(in, id))
 			refusal_rules_out(in, id, REFUSAL_DEVICE, ret);
@@ -274,6 +280,9 @@ void cause_cuda_vmm_or_gpu_memory_by_va(const struct incident *in, const struct 
 	finding_evidence(ret, "the mapping there, when the pin failed: %s", text);
 	if (device)
 		finding_evidence(ret, "it maps character device %u:%u, an NVIDIA GPU", v->dev >> 20, v->dev & 0xfffff);
+	if (incident_peer_errno(in) == EINVAL)
+		finding_evidence(ret, "%s = -EINVAL during the registration: the driver has no memory there that it gives out by address",
+				 name_fn(id, in->end.peer.fn));
 	finding_missing(ret, "owner of the address", "only the GPU driver knows what CUDA has allocated there");
 	finding_remedy(ret, "if it is GPU memory: export it with cuMemGetHandleForAddressRange(CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) and call ibv_reg_dmabuf_mr()");
 	finding_remedy(ret, "if it was allocated with cuMemCreate()/cuMemMap(): allocate it with gpuDirectRDMACapable set, or the export is refused as well");

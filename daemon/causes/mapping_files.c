@@ -125,21 +125,6 @@ void cause_fsdax_longterm(const struct incident *in, const struct identity *id, 
 
 /* --- beyond the end of the file --------------------------------------------------- */
 
-/* Filesystems on this machine alone whose faults go by i_size, so that its number decides. */
-static const char *const by_size[] = {
-	"tmpfs", "hugetlbfs", "ext4", "ext3", "ext2", "xfs", "btrfs", "f2fs", "ramfs", "vfat", "exfat", "squashfs", "erofs",
-};
-
-static bool size_decides(const struct wire_vma *v)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(by_size) / sizeof(by_size[0]); i++)
-		if (strcmp(by_size[i], v->fs) == 0)
-			return true;
-	return false;
-}
-
 /* Offset of the failing page in its file; false: it wraps. */
 static bool file_offset(const struct incident *in, const struct identity *id, const struct wire_vma *v, uint64_t *ret)
 {
@@ -186,11 +171,11 @@ void cause_mapping_beyond_eof(const struct incident *in, const struct identity *
 		return;
 	ret->kind = FINDING_SILENT;
 	/* A size of 0 of a kind of file not known here may mean that it has none. */
-	if (refusal_of(in, id) != REFUSAL_NONE || !failing_pin(in, id, EFAULT) || (!size_decides(v) && !v->file_bytes))
+	if (refusal_of(in, id) != REFUSAL_NONE || !failing_pin(in, id, EFAULT) || (!incident_size_decides(v) && !v->file_bytes))
 		return;
 	tell_beyond(in, id, offset, ret);
 	ret->kind = failing_kind(in, id, EFAULT, ret);
-	if (size_decides(v) && !failing_key(in, id))
+	if (incident_size_decides(v) && !failing_key(in, id))
 		return;
 	ret->kind = FINDING_LIKELY;
 	if (failing_key(in, id))

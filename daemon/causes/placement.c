@@ -30,19 +30,27 @@ static bool clean(const struct wire_folio *f)
 	       !(f->flags & doubtful);
 }
 
-static void add_blocked(struct stay *s, const struct wire_folio *f, const struct folio_refs *refs)
+/* Which of two folios that are held is the one to name: one fit for proof before all, then one whose holder was seen. */
+static uint32_t worth(const struct incident *in, const struct wire_folio *f)
 {
+	return (clean(f) ? 2 : 0) + (incident_holders(in, f, NULL) ? 1 : 0);
+}
+
+static void add_blocked(const struct incident *in, struct stay *s, const struct wire_folio *f, const struct folio_refs *refs)
+{
+	enum grade grade = holder_grade(in, f, refs);
+
 	if (s->blocked == 0)
 		s->places = 0;
 	s->blocked++;
 	s->places |= f->flags & REFUSED_PLACES;
-	s->by_grade[folio_grade(refs)]++;
-	s->anon |= !!(f->flags & WIRE_FOLIO_ANON);
-	s->one_pin += folio_grade(refs) == GRADE_pin_evident_owner_unseen && (refs->counted || refs->pins == 1);
+	s->by_grade[grade]++;
+	s->flags |= f->flags;
+	s->one_pin += (grade == GRADE_pin_evident_owner_unseen || grade == GRADE_another_longterm_pin_in_flight) && (refs->counted || refs->pins == 1);
 	s->one_mlocked += refs->extra == 1 && refs->pins == 0 && f->flags & WIRE_FOLIO_MLOCKED;
 	if (refs->extra > s->extra_max)
 		s->extra_max = refs->extra;
-	if (!s->first || (!s->first_clean && clean(f))) {
+	if (!s->first || worth(in, f) > worth(in, s->first)) {
 		s->first = f;
 		s->first_clean = clean(f);
 	}
@@ -66,7 +74,7 @@ void stay_look(const struct incident *in, struct stay *s)
 		if (!s->any)
 			s->any = f;
 		if (refs.extra > 0) {
-			add_blocked(s, f, &refs);
+			add_blocked(in, s, f, &refs);
 			continue;
 		}
 		s->hugetlb_only &= !!(f->flags & WIRE_FOLIO_HUGETLB);
@@ -157,7 +165,7 @@ enum detail place_detail(uint32_t places)
 	}
 }
 
-static enum grade grade_of(const struct stay *s)
+enum grade stay_grade(const struct stay *s)
 {
 	enum grade g, found = GRADE_none;
 
@@ -165,7 +173,7 @@ static enum grade grade_of(const struct stay *s)
 		if (s->by_grade[g] == 0)
 			continue;
 		if (found != GRADE_none)
-			return GRADE_mixed;
+			return s->by_grade[GRADE_pin_proven_owner_seen] ? GRADE_mixed_some_owners_seen : GRADE_mixed;
 		found = g;
 	}
 	return found;
@@ -195,47 +203,24 @@ static void tell_refs(const struct wire_folio *f, struct finding *ret)
 				 r.extra, r.pins, r.pins == 1 ? "" : "s", r.others, r.others == 1 ? "" : "s");
 }
 
-static void tell_candidates(const struct stay *s, const struct identity *id, struct finding *ret)
+/* More free CMA than all areas have together: some of it belongs to none. */
+static bool left_cma(const struct incident *in)
 {
-	bool pins = s->by_grade[GRADE_pin_evident_owner_unseen] || s->by_grade[GRADE_pin_or_references];
-	bool plain = s->by_grade[GRADE_plain_reference] || s->by_grade[GRADE_pin_or_references];
+	const struct facts *f = &in->facts;
 
-	if (pins) {
-		finding_candidate(ret, "a driver that pinned the page without FOLL_LONGTERM (GPU drivers do so for page-locked host memory)");
-		if (id->direct_io_pins)
-			finding_candidate(ret, "direct I/O in flight, which pins its pages on this kernel");
-		finding_candidate(ret, "another long-term pin of the same page that is in progress");
-	}
-	if (plain) {
-		finding_candidate(ret, "pages given to a pipe by vmsplice or splice and not yet read from it");
-		if (!id->direct_io_pins)
-			finding_candidate(ret, "direct I/O in flight, which takes plain references on this kernel");
-		if (s->anon)
-			finding_candidate(ret, "the swap cache, while the page enters or leaves it");
-		/* A batch holds one reference; a page can be in the LRU's and in mlock's. */
-		if (s->extra_max <= 2)
-			finding_candidate(ret, "a per-CPU LRU or mlock batch (transient: a retry passes)");
-	}
+	return FACT_KNOWN(f, cma_free_bytes) && FACT_KNOWN(f, cma_total_bytes) && f->cma_free_bytes > f->cma_total_bytes;
 }
 
-static void tell_order_remedies(const struct stay *s, struct finding *ret)
+void tell_left_cma(const struct incident *in, const struct wire_folio *f, struct finding *ret)
 {
-	finding_remedy(ret, "register the memory before anything else pins it: while nobody holds the page, the long-term pin moves it by itself");
-	if (s->by_grade[GRADE_plain_reference] || s->by_grade[GRADE_pin_or_references])
-		finding_remedy(ret, "if the holder is a pipe or an I/O in flight: retry after the pipe was read or the I/O has completed");
+	char free_cma[TEXT_BYTES_LEN], total[TEXT_BYTES_LEN];
+
+	if (f->flags & WIRE_FOLIO_CMA && !(f->have & WIRE_HAVE_AREA) && left_cma(in))
+		finding_evidence(ret, "no listed area has it, and %s of CMA are free where all areas together have %s: it was left behind as CMA, as kexec handover does with its scratch memory",
+				 text_bytes(free_cma, in->facts.cma_free_bytes), text_bytes(total, in->facts.cma_total_bytes));
 }
 
-static void tell_holder_remedies(const struct stay *s, const struct identity *id, struct finding *ret)
-{
-	if (!s->by_grade[GRADE_pin_evident_owner_unseen] && !s->by_grade[GRADE_pin_or_references])
-		return;
-	if (strcmp(id->machine, "x86_64") == 0)
-		finding_remedy(ret, "if the holder is NVIDIA's driver on x86_64: from 535.171.04 in the 535 series, and from 550.67, its pin is long-term and moves the page first");
-	else if (strcmp(id->machine, "aarch64") == 0)
-		finding_remedy(ret, "if the holder is NVIDIA's driver on arm64: no release read so far (to 595.45.04) pins long-term there; only the order of the pins or the place of the memory can help");
-}
-
-void tell_place_remedies(const struct stay *s, struct finding *ret)
+void tell_place_remedies(const struct incident *in, const struct stay *s, struct finding *ret)
 {
 	const struct wire_folio *f = s->first ? s->first : s->any;
 	bool named = f && (f->have & WIRE_HAVE_AREA) && f->area[0];
@@ -245,6 +230,8 @@ void tell_place_remedies(const struct stay *s, struct finding *ret)
 	else if ((s->places & WIRE_FOLIO_CMA) && named)
 		finding_remedy(ret, "shrink or drop the CMA area \"%s\" (cma= on the kernel command line, or the driver or device tree that reserves it), if nothing on this node needs contiguous memory from it",
 			       f->area);
+	else if (s->places & WIRE_FOLIO_CMA && left_cma(in))
+		finding_remedy(ret, "boot with kho=off if this node hands no memory over to a next kernel (kho= and kho_scratch= on /proc/cmdline); see pinwhy causes cma_area_left_by_kho");
 	else if (s->places & WIRE_FOLIO_CMA)
 		finding_remedy(ret, "find what reserves the CMA area (cma= and hugetlb_cma= on /proc/cmdline, the kernel log's \"cma: Reserved\" lines), and drop it if this node does not need it");
 	if (s->places & WIRE_FOLIO_MOVABLE_ZONE)
@@ -302,39 +289,43 @@ static void tell_blocked(const struct incident *in, const struct identity *id, c
 	const struct wire_folio *f = s->first;
 
 	ret->detail = place_detail(s->places);
-	ret->grade = grade_of(s);
 	page_name(page, f);
 	place_name(place, f);
 	finding_summary(ret, "%s lies in %s and must move before a long-term pin; it did not: %" PRId64 " references where %" PRId64 " were expected",
 			page, place, (int64_t)f->refcount, (int64_t)f->expected);
 	finding_evidence(ret, "%s lies in %s%s%s", page, place,
 			 *name_enum(&id->zones, f->zone) ? ", zone " : "", name_enum(&id->zones, f->zone));
+	tell_left_cma(in, f, ret);
 	tell_refs(f, ret);
+	tell_held(in, id, s, ret);
 	if (s->known > 1)
 		finding_evidence(ret, "of %u folios that stayed, %u were read; %u have surplus references: %u plain, %u counting like DMA pins, %u that may be either",
 				 in->end.folios_seen, s->known, s->blocked,
 				 s->by_grade[GRADE_plain_reference],
-				 s->by_grade[GRADE_pin_evident_owner_unseen],
+				 s->by_grade[GRADE_pin_evident_owner_unseen] + s->by_grade[GRADE_another_longterm_pin_in_flight],
 				 s->by_grade[GRADE_pin_or_references]);
+	if (s->known > 1 && s->by_grade[GRADE_pin_proven_owner_seen])
+		finding_evidence(ret, "%u of the folios are held by pins of the ledger", s->by_grade[GRADE_pin_proven_owner_seen]);
 	tell_migration(in, id, ret);
-	tell_candidates(s, id, ret);
 	tell_order_remedies(s, ret);
-	tell_place_remedies(s, ret);
-	tell_holder_remedies(s, id, ret);
+	tell_place_remedies(in, s, ret);
+	tell_holder_remedies(in, s, id, ret);
 }
 
 static void tell_gone(const struct incident *in, const struct identity *id, const struct stay *s,
 		      struct finding *ret)
 {
 	ret->detail = DETAIL_reference_gone;
+	ret->grade = GRADE_reference_gone;
 	finding_summary(ret, "%u folio%s had to move before a long-term pin and did not, but nothing held %s any more when looked at",
 			s->known, s->known == 1 ? "" : "s", s->known == 1 ? "it" : "them");
 	finding_evidence(ret, "0 of %u folios that stayed had a surplus reference after the migration had failed",
 			 s->known);
+	tell_rivals(in, s, ret);
 	tell_migration(in, id, ret);
 	finding_missing(ret, "first_pin", "the reference was gone when the folios were looked at, just after migration gave up");
 	finding_remedy(ret, "retry: the holder was transient (a per-CPU batch, an I/O that ended, another pin in progress)");
-	tell_place_remedies(s, ret);
+	tell_place_remedies(in, s, ret);
 }
 
 void cause_longterm_migrate_blocked_by_ref(const struct incident *in, const struct identity *id,

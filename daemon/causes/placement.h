@@ -15,13 +15,15 @@ struct stay {
 	uint32_t huge_in_cma;	/* hugetlb folios in CMA */
 	uint32_t places;	/* WIRE_FOLIO_* places of the blocked ones, or of all when none is */
 	int64_t extra_max;
-	bool anon;
+	uint32_t flags;		/* WIRE_FOLIO_* of the blocked ones together */
 	const struct wire_folio *any;	/* the first that is known */
 	const struct wire_folio *first;	/* the one to name: blocked and fit for proof, else blocked */
 	bool first_clean;
 	bool hugetlb_only;	/* of those without surplus */
 };
 void stay_look(const struct incident *in, struct stay *s);
+/* Of all that are blocked. */
+enum grade stay_grade(const struct stay *s);
 
 /* Was a page to move to refused? That stops migration whatever the references are. */
 bool stay_no_target(const struct incident *in);
@@ -31,6 +33,24 @@ const char *place_name(char buf[FINDING_TEXT], const struct wire_folio *f);
 const char *page_name(char buf[FINDING_TEXT], const struct wire_folio *f);
 enum detail place_detail(uint32_t places);
 void tell_migration(const struct incident *in, const struct identity *id, struct finding *ret);
-void tell_place_remedies(const struct stay *s, struct finding *ret);
+void tell_place_remedies(const struct incident *in, const struct stay *s, struct finding *ret);
+/* CMA that belongs to no area that is listed. */
+void tell_left_cma(const struct incident *in, const struct wire_folio *f, struct finding *ret);
+
+/* --- who holds them (holders.c) --- */
+
+/* How a folio with surplus references is held, and whether by whom was seen. */
+enum grade holder_grade(const struct incident *in, const struct wire_folio *f, const struct folio_refs *refs);
+void tell_holder(const struct incident *in, const struct identity *id, const struct stay *s, struct finding *ret);
+/* Other registrations of the process that were pinning the same pages. */
+void tell_rivals(const struct incident *in, const struct stay *s, struct finding *ret);
+/* The grade, who was seen, and who may be it. */
+void tell_held(const struct incident *in, const struct identity *id, const struct stay *s, struct finding *ret);
+/* Who may hold those whose holder was not seen (candidates.c). */
+void tell_candidates(const struct incident *in, const struct stay *s, const struct identity *id, struct finding *ret);
+void tell_order_remedies(const struct stay *s, struct finding *ret);
+/* Of a pin of the ledger: the release of its driver that would have pinned otherwise. */
+void tell_nvidia_remedy(const struct wire_pin *pin, const struct identity *id, struct finding *ret);
+void tell_holder_remedies(const struct incident *in, const struct stay *s, const struct identity *id, struct finding *ret);
 
 #endif

@@ -52,7 +52,28 @@ void cause_longterm_migrate_blocked_by_batch_ref(const struct incident *in, cons
 	finding_missing(ret, "first_pin", "who took the reference was not seen");
 	finding_remedy(ret, "retry once: a batch is drained within a second or so, and then the page moves");
 	finding_remedy(ret, "if it recurs: register first and mlock() after, or call mlockall() long before; newer kernels drain that batch themselves (lru_cache_drain_for_folio in /proc/kallsyms)");
-	tell_place_remedies(&s, ret);
+	tell_place_remedies(in, &s, ret);
+}
+
+static void tell_race(const struct incident *in, const struct identity *id, const struct stay *s, struct finding *ret)
+{
+	uint32_t seen = s->by_grade[GRADE_another_longterm_pin_in_flight];
+
+	ret->kind = FINDING_LIKELY;
+	ret->detail = DETAIL_second_pinner;
+	if (seen)
+		finding_summary(ret, "another long-term pin of the same pages was under way: %u of %u folios that are held count like a pin and lie in its range",
+				seen, s->blocked);
+	else
+		finding_summary(ret, "another long-term pin of the same pages may have been under way: %u of %u folios count exactly one pin, the others none any more",
+				s->blocked, s->known);
+	finding_evidence(ret, "%u folios that stayed count exactly one pin each, %u had no surplus reference any more when they were looked at", s->one_pin,
+			 s->known - s->blocked);
+	tell_held(in, id, s, ret);
+	tell_migration(in, id, ret);
+	finding_missing(ret, "first_pin", seen ? "whether that pin held the pages at that moment was not seen" : "the other pin was not seen");
+	finding_remedy(ret, "if several threads or processes register the same memory at once: let one do it first (a registration cache, a lock); later pins of moved pages pass");
+	finding_remedy(ret, "retry: the loser of the race passes once the winner is done");
 }
 
 /*
@@ -61,28 +82,26 @@ void cause_longterm_migrate_blocked_by_batch_ref(const struct incident *in, cons
  */
 void cause_longterm_pin_race_two_pinners(const struct incident *in, const struct identity *id, struct finding *ret)
 {
+	uint32_t seen;
 	struct stay s;
 
 	stay_look(in, &s);
+	seen = s.by_grade[GRADE_another_longterm_pin_in_flight];
 	if (nobody_held(in, &s, ret))
 		return;
-	if (s.blocked && !s.one_pin && s.known == in->end.folios_seen) {
+	if (s.blocked && s.by_grade[GRADE_pin_proven_owner_seen] == s.blocked) {
+		finding_because(ret, "the pins of all %u folios that are held are in the ledger: none was taken for a registration", s.blocked);
+		ret->kind = FINDING_RULED_OUT;
+		return;
+	}
+	if (s.blocked && !s.one_pin && !seen && s.known == in->end.folios_seen) {
 		finding_because(ret, "0 of %u folios that are held count exactly one pin (at most %" PRId64 " surplus references)", s.blocked, s.extra_max);
 		ret->kind = FINDING_RULED_OUT;
 		return;
 	}
-	if (!s.blocked || s.one_pin != s.blocked || s.known == s.blocked || incident_errno(in, WIRE_FN_GUP_LONGTERM) != ENOMEM)
+	if (!s.blocked || incident_errno(in, WIRE_FN_GUP_LONGTERM) != ENOMEM || (!seen && (s.one_pin != s.blocked || s.known == s.blocked)))
 		return;
-	ret->kind = FINDING_LIKELY;
-	ret->detail = DETAIL_second_pinner;
-	finding_summary(ret, "another long-term pin of the same pages may have been under way: %u of %u folios count exactly one pin, the others none any more",
-			s.blocked, s.known);
-	finding_evidence(ret, "%u folios that stayed count exactly one pin each, %u had no surplus reference any more when they were looked at", s.one_pin,
-			 s.known - s.blocked);
-	tell_migration(in, id, ret);
-	finding_missing(ret, "first_pin", "the other pin was not seen");
-	finding_remedy(ret, "if several threads or processes register the same memory at once: let one do it first (a registration cache, a lock); later pins of moved pages pass");
-	finding_remedy(ret, "retry: the loser of the race passes once the winner is done");
+	tell_race(in, id, &s, ret);
 }
 
 /* --- pages that can be neither pinned nor isolated -------------------------------------- */
@@ -108,7 +127,7 @@ void cause_longterm_isolate_livelock(const struct incident *in, const struct ide
 	const struct wire_reg_end *e = &in->end;
 	enum stage stage = incident_stage_of(in, id);
 	uint32_t rounds = e->collects > e->passes ? e->collects - e->passes : 0;
-	uint64_t ns = e->hdr.time_ns > e->start_ns ? e->hdr.time_ns - e->start_ns : 0;
+	uint64_t ns = incident_lasted_ns(in);
 
 	if (stage != STAGE_pin && stage != STAGE_placement)
 		finding_because(ret, "it is %s", stage_words[stage].meaning);

@@ -62,6 +62,10 @@ static void tell_refused(const struct incident *in, const struct identity *id, c
 	finding_evidence(ret, "%s found no page to move to, %u times%s", name_fn(id, WIRE_FN_MIGRATE_TARGET), e->no_target,
 			 migrate_gave_up(in) ? "; the migration gave up with ENOMEM" : "");
 	finding_evidence(ret, "%u of %u folios that stayed and were read have surplus references", s->blocked, s->known);
+	if (s->blocked)
+		tell_held(in, id, s, ret);
+	else if (s->known)
+		ret->grade = GRADE_no_migration_target;
 	tell_migration(in, id, ret);
 }
 
@@ -106,6 +110,7 @@ void cause_hugetlb_in_cma_no_target(const struct incident *in, const struct iden
 	finding_summary(ret, "%s is a huge page of %s in CMA; it must move before a long-term pin and there is no other to move to", page,
 			text_bytes(size, (uint64_t)id->page_size << (s.any->order & 31)));
 	finding_evidence(ret, "%s lies in %s", page, place_name(place, s.any));
+	tell_left_cma(in, s.any, ret);
 	tell_refused(in, id, &s, ret);
 	if (FACT_KNOWN(f, hugetlb_free_pages))
 		finding_evidence(ret, "free huge pages of that size, read after the failure: %" PRIu64 " (those in CMA are no targets)", f->hugetlb_free_pages);
@@ -116,6 +121,8 @@ void cause_hugetlb_in_cma_no_target(const struct incident *in, const struct iden
 	ret->kind = sure_of_target(in, id, &s, ret) && s.huge_in_cma == s.known && s.known == in->end.folios_seen ?
 		    FINDING_PROVEN : FINDING_LIKELY;
 	tell_huge_remedies(is_gigantic, ret);
+	if (!(s.any->have & WIRE_HAVE_AREA))
+		tell_place_remedies(in, &s, ret);
 }
 
 /* --- ordinary pages ------------------------------------------------------------------ */

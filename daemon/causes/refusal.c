@@ -9,7 +9,6 @@
 #include "names.h"
 #include "text.h"
 
-#define SECRETMEM_MAGIC 0x5345434d	/* include/uapi/linux/magic.h */
 #define KEY_SHIFT 32			/* x86: VM_PKEY_BIT0 */
 #define KEY_MASK 0xf
 
@@ -74,100 +73,68 @@ uint32_t failing_key(const struct incident *in, const struct identity *id)
 	return v->flags >> KEY_SHIFT & KEY_MASK;
 }
 
-/* How the mapping was to be pinned. */
-struct check {
-	const struct wire_vma *v;
-	bool write, force, longterm, pin, file_pins_checked;
+/* What the check stopped at, in words. */
+static const char *const places[REFUSALS] = {
+	[REFUSAL_DEVICE] = "device memory (VM_IO or VM_PFNMAP)",
+	[REFUSAL_FSDAX] = "a file on a DAX filesystem, which gives EOPNOTSUPP",
+	[REFUSAL_SECRET] = "secret memory (memfd_secret)",
+	[REFUSAL_FILE] = "a shared writable mapping of a file whose writes are tracked",
+	[REFUSAL_WRITE] = "missing write permission",
+	[REFUSAL_READ] = "missing read permission",
+	[REFUSAL_NONE] = "nothing: the page fault behind it failed",
 };
-
-static bool stops_at_device(const struct check *c)
-{
-	return c->v->flags & (VM_IO | VM_PFNMAP);
-}
-
-static bool stops_at_fsdax(const struct check *c)
-{
-	/* Device DAX is a character device, and may be pinned. */
-	return c->longterm && (c->v->what & WIRE_VMA_DAX) && !(c->v->what & WIRE_VMA_CHARDEV);
-}
-
-static bool stops_at_secret(const struct check *c)
-{
-	return c->v->fs_magic == SECRETMEM_MAGIC;
-}
-
-static bool stops_at_file(const struct check *c)
-{
-	const uint64_t both = VM_SHARED | VM_WRITE;
-
-	return c->file_pins_checked && c->write && c->pin && c->longterm && (c->v->flags & both) == both &&
-	       (c->v->what & WIRE_VMA_DIRTY_TRACKED);
-}
-
-static bool stops_at_write(const struct check *c)
-{
-	if (!c->write || c->v->flags & VM_WRITE)
-		return false;
-	/* Forced, a private mapping gets a copy of its own; huge pages cannot be forced. */
-	return !c->force || c->v->flags & VM_HUGETLB || (c->v->flags & (VM_SHARED | VM_MAYWRITE)) != VM_MAYWRITE;
-}
-
-static bool stops_at_read(const struct check *c)
-{
-	return !c->write && !(c->v->flags & VM_READ) && !(c->force && c->v->flags & VM_MAYREAD);
-}
-
-static const struct {
-	enum refusal refusal;
-	bool (*stops)(const struct check *c);
-	const char *at;
-} checks[] = {
-	{ REFUSAL_DEVICE, stops_at_device, "device memory (VM_IO or VM_PFNMAP)" },
-	{ REFUSAL_FSDAX, stops_at_fsdax, "a file on a DAX filesystem, which gives EOPNOTSUPP" },
-	{ REFUSAL_SECRET, stops_at_secret, "secret memory (memfd_secret)" },
-	{ REFUSAL_FILE, stops_at_file, "a shared writable mapping of a file whose writes are tracked" },
-	{ REFUSAL_WRITE, stops_at_write, "missing write permission" },
-	{ REFUSAL_READ, stops_at_read, "missing read permission" },
-};
-#define CHECKS (sizeof(checks) / sizeof(checks[0]))
-
-/* The row the check stops at, CHECKS = it passes. */
-static size_t stopping_row(const struct incident *in, const struct identity *id, const struct wire_vma *v)
-{
-	const uint32_t flags = in->end.gup_flags;
-	const struct check c = {
-		.v = v, .write = flags & id->foll_write, .force = flags & id->foll_force,
-		.longterm = flags & id->foll_longterm, .pin = flags & id->foll_pin,
-		.file_pins_checked = id->file_pins_checked,
-	};
-	size_t i = 0;
-
-	while (i < CHECKS && !checks[i].stops(&c))
-		i++;
-	return i;
-}
 
 enum refusal refusal_of(const struct incident *in, const struct identity *id)
 {
-	const struct wire_vma *v = failing_vma(in, id);
-	size_t row;
+	const uint32_t flags = in->end.gup_flags;
+	const struct vmacheck c = {
+		.v = failing_vma(in, id), .write = flags & id->foll_write, .force = flags & id->foll_force,
+		.longterm = flags & id->foll_longterm, .pin = flags & id->foll_pin,
+		.file_pins_checked = id->file_pins_checked,
+	};
+	enum refusal is;
 
-	if (!v || !id->foll_write || !id->foll_force || !id->foll_longterm || !id->foll_pin)
+	if (!c.v || !id->foll_write || !id->foll_force || !id->foll_longterm || !id->foll_pin)
 		return REFUSAL_UNKNOWN;
-	row = stopping_row(in, id, v);
-	if (row == CHECKS)
-		return REFUSAL_NONE;
+	is = vmacheck(&c);
 	/* A fault is tried of a mapping that passed: this one has come since, or the fault was another page's. */
-	return failing_fault(in) ? REFUSAL_UNKNOWN : checks[row].refusal;
+	return is != REFUSAL_NONE && failing_fault(in) ? REFUSAL_UNKNOWN : is;
+}
+
+bool host_memory(const struct wire_vma *v)
+{
+	return v->flags & (VM_READ | VM_WRITE | VM_EXEC) && !(v->what & WIRE_VMA_CHARDEV);
+}
+
+/* Want of room is what it finds when it has looked the memory up; other errnos it may give for any address. */
+static bool gpu_has_it(const struct incident *in, const struct identity *id)
+{
+	const struct wire_vma *v = failing_vma(in, id);
+
+	if (incident_peer_failed(in))
+		return true;
+	return incident_peer_errno(in) == ENOMEM && !in->end.killed && !in->end.oom_victim && !(v && host_memory(v));
+}
+
+bool gpu_memory_rules_out(const struct incident *in, const struct identity *id, struct finding *f)
+{
+	const struct wire_peer *p = &in->end.peer;
+
+	if (!gpu_has_it(in, id))
+		return false;
+	finding_because(f, "it is GPU memory: %s = -%s during the registration%s", name_fn(id, p->fn), name_errno(-p->err),
+			incident_peer_failed(in) ? ", for a peer memory client that had taken it for its own" : "");
+	f->kind = FINDING_RULED_OUT;
+	return true;
 }
 
 bool refusal_rules_out(const struct incident *in, const struct identity *id, enum refusal mine, struct finding *f)
 {
 	enum refusal is = refusal_of(in, id);
-	const char *at = "nothing: the page fault behind it failed";
 	char vma[VMA_TEXT];
-	size_t i;
 
+	if (gpu_memory_rules_out(in, id, f))
+		return true;
 	if (failing_hole(in, id)) {
 		finding_because(f, "no mapping covered 0x%" PRIx64 ", where the pin failed", failing_address(in, id));
 		f->kind = FINDING_RULED_OUT;
@@ -175,17 +142,22 @@ bool refusal_rules_out(const struct incident *in, const struct identity *id, enu
 	}
 	if (is == REFUSAL_UNKNOWN || is == mine)
 		return false;
-	for (i = 0; i < CHECKS; i++)
-		if (checks[i].refusal == is)
-			at = checks[i].at;
 	finding_because(f, "0x%" PRIx64 ", where the pin failed, lies in %s; the kernel's check of it stops at %s",
-			failing_address(in, id), vma_text(vma, failing_vma(in, id)), at);
+			failing_address(in, id), vma_text(vma, failing_vma(in, id)), places[is]);
 	f->kind = FINDING_RULED_OUT;
 	return true;
 }
 
 enum finding_kind failing_kind(const struct incident *in, const struct identity *id, int err, struct finding *f)
 {
+	const struct wire_vma *v = failing_vma(in, id);
+	int peer = incident_peer_errno(in);
+
+	/* For what is not its memory it gives EINVAL. */
+	if (peer && peer != EINVAL && !(v && host_memory(v))) {
+		finding_evidence(f, "not proven: %s = -%s during the registration: it may be GPU memory", name_fn(id, in->end.peer.fn), name_errno(peer));
+		return FINDING_LIKELY;
+	}
 	/* A pin that stopped early ends its call with an errno of the caller's. */
 	if (in->end.result == -err || incident_pin_short(in, id, NULL))
 		return FINDING_PROVEN;

@@ -1,37 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The mapping behind the address at which a pin failed, and the kernel's own check of it: what the
- * causes of EFAULT and EOPNOTSUPP have in common, and what excludes them from each other.
+ * The mapping behind the address at which a pin failed, and the kernel's own check of it (vmacheck.h): what
+ * the causes of EFAULT and EOPNOTSUPP have in common, and what excludes them from each other.
  */
 #ifndef PINWHY_CAUSES_REFUSAL_H
 #define PINWHY_CAUSES_REFUSAL_H
 
 #include "diagnose.h"
-
-/* VM_* bits that have kept their place in every kernel (include/linux/mm.h). */
-#define VM_READ 0x1
-#define VM_WRITE 0x2
-#define VM_EXEC 0x4
-#define VM_SHARED 0x8
-#define VM_MAYREAD 0x10
-#define VM_MAYWRITE 0x20
-#define VM_UFFD_MISSING 0x200
-#define VM_PFNMAP 0x400
-#define VM_UFFD_WP 0x1000
-#define VM_IO 0x4000
-#define VM_HUGETLB 0x400000
-
-/* What the check stops at, in its order (mm/gup.c, check_vma_flags()): the first one decides. */
-enum refusal {
-	REFUSAL_UNKNOWN = 0,	/* no mapping is known there, or not how it was to be pinned */
-	REFUSAL_DEVICE,
-	REFUSAL_FSDAX,
-	REFUSAL_SECRET,
-	REFUSAL_FILE,		/* writes that the filesystem would not hear of */
-	REFUSAL_WRITE,
-	REFUSAL_READ,
-	REFUSAL_NONE,		/* it passes: the page fault behind it failed */
-};
+#include "vmacheck.h"
 
 /* Where the last slow-path pin failed: its first page, or of one that stopped early the first that it did not pin. */
 uint64_t failing_address(const struct incident *in, const struct identity *id);
@@ -51,6 +27,14 @@ const struct wire_chain *failing_fault(const struct incident *in);
  * after all that enum refusal lists. A fault that was seen has come past it.
  */
 uint32_t failing_key(const struct incident *in, const struct identity *id);
+
+/* Memory of the host: an ordinary mapping with some access. A reservation without any, or one of a device, may be a GPU's. */
+bool host_memory(const struct wire_vma *v);
+/*
+ * Rules out what the kernel finds in the address when it is a GPU's: NVIDIA's driver was asked for the pages there, and
+ * its answer says that it has them. False: nothing says so.
+ */
+bool gpu_memory_rules_out(const struct incident *in, const struct identity *id, struct finding *f);
 
 enum refusal refusal_of(const struct incident *in, const struct identity *id);
 /* Rules out what takes the check to stop at `mine` when it stops elsewhere. False: it does not. */

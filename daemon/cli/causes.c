@@ -57,7 +57,8 @@ static void print_cause(const struct cause *c)
 
 	printf("%s\n%s\n\n", c->id, c->title);
 	if (c->errnos)
-		printf("Errno\n  %s\n\n", errno_list(c, errnos, sizeof(errnos)));
+		printf("Errno\n  %s%s\n\n", errno_list(c, errnos, sizeof(errnos)),
+		       c->stages & 1u << STAGE_pin ? "; io_uring and AF_XDP may give another, of their own, for a pin that stopped early" : "");
 	puts("What happens");
 	print_wrapped(c->what);
 	puts("\nHow pinwhy tells");

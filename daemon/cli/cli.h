@@ -8,7 +8,9 @@
 
 int cmd_run(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_pages(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_causes(int argc, char **argv);
 

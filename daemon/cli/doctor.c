@@ -71,6 +71,8 @@ static void examine_slots(struct examination *x)
 		if (st.expected && st.state < SLOT_ATTACHED)
 			problem(x, DEGRADED, "hook %s (%s): %s", st.name, st.purpose, st.reason);
 	}
+	if (!loader_armed_possible(x->loader, &why))
+		problem(x, FINE, "%s: who pinned a page is not told of armed processes ([watch] arm_seconds)", why);
 	if (access("/sys/kernel/tracing/events", F_OK) && access("/sys/kernel/debug/tracing/events", F_OK))
 		problem(x, DEGRADED, "tracefs is not mounted, so that tracepoints cannot be attached and return probes have few "
 			"instances: mount -t tracefs tracefs /sys/kernel/tracing");

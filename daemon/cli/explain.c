@@ -167,7 +167,7 @@ static void tell_nothing(const struct reading *r, const char *path)
 
 	if (r->reports == 0) {
 		fprintf(stderr, "pinwhy explain: %s holds no report: name a file that `pinwhy run --reports FILE` writes, "
-			"as JSON\n", path);
+			"as JSON; of a recording: `pinwhy replay`\n", path);
 		return;
 	}
 	fprintf(stderr, "pinwhy explain: %s: none of its reports fits (%llu read); ask for less: leave out%s%s%s\n", path,
@@ -193,6 +193,8 @@ static int conclude(struct reading *r, const char *path, int err)
 		fprintf(stderr, "pinwhy explain: cannot write: %s\n", strerror(errno));
 		return 1;
 	}
+	if (err && r->printed == 0)
+		return 2;
 	return err || r->torn || r->printed == 0;
 }
 

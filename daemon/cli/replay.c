@@ -56,8 +56,11 @@ static int replay(const char *path, FILE *in, bool text)
 		fprintf(stderr, "pinwhy replay: cannot write the reports: %s\n", strerror(errno));
 		return 1;
 	}
+	if (stats.records_bad)
+		fprintf(stderr, "pinwhy replay: %s: %" PRIu64 " records could not be read (damaged, or of another version of pinwhy)\n", path,
+			stats.records_bad);
 	if (rc == 0)
-		return 0;
+		return stats.records_bad ? 1 : 0;
 	return stats.records || rc == -ENODATA ? 1 : 2;
 }
 

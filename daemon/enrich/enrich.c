@@ -35,6 +35,8 @@ const struct enrich_source enrich_sources[] = {
 	{ "io_uring", BIT(io_uring_pages), .process = enrich_io_uring, .waits = true },
 	/* Behind the two that list what is charged: the process may have let go of it meanwhile. */
 	{ "pins", BIT(vm_pin_later_bytes), .process = enrich_pins_later, .waits = true },
+	{ "holders", BIT(holder_buffers) | BIT(holder_files) | BIT(holder_pipes) | BIT(holder_others),
+	  .process = enrich_holders, .waits = true },
 	/* The mmap lock of the process: what waits for it costs nothing of the above. */
 	{ "job", BIT(job_scheduler) | BIT(job_id) | BIT(job_rank) | BIT(communicator), .process = enrich_job,
 	  .waits = true },

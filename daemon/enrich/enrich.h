@@ -84,6 +84,7 @@ ENRICH_PROCESS(enrich_cgroup_rdma);
 ENRICH_PROCESS(enrich_cgroup_hugetlb);
 ENRICH_PROCESS(enrich_limits);
 ENRICH_PROCESS(enrich_io_uring);
+ENRICH_PROCESS(enrich_holders);
 ENRICH_PROCESS(enrich_pins_later);
 ENRICH_PROCESS(enrich_maps);
 ENRICH_PROCESS(enrich_job);

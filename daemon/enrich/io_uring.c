@@ -17,20 +17,43 @@
 
 #include "enrich/enrich.h"
 #include "enrich/read.h"
+#include "enrich/uring.h"
 
 #define FDS_MAX 4096
 #define RINGS_MAX 64
 #define TRIES 3
-#define LINK "anon_inode:[io_uring]"
+
+/* A kernel's own buffer, which has no address, is shown at 0. */
+static void add_buffer(struct uring *u, uint64_t start, uint64_t bytes)
+{
+	if (!bytes)
+		return;
+	u->pages += (start + bytes - 1) / u->page_bytes - start / u->page_bytes + 1;
+	if (!start || start >= u->to || start + bytes <= u->from)
+		return;
+	if (u->nmet == URING_MET_MAX) {
+		u->more = true;
+		return;
+	}
+	u->met[u->nmet].start = start;
+	u->met[u->nmet++].bytes = bytes;
+}
+
+static void forget_buffers(struct uring *u)
+{
+	u->pages = 0;
+	u->nmet = 0;
+	u->more = false;
+}
 
 /*
  * "UserBufs:\t<n>", then n lines "    0: 0x7f0000000000/4096" or, since 6.13, "    1: <none>". The same on
  * 5.10 to 7.3. Names of registered files stand before it, up to 6.12 as they are: a name with line
  * breaks can look like it, so the last one counts. A tab in a name is escaped since.
  */
-static int read_buffers(FILE *in, uint64_t page_bytes, uint64_t *ret_pages)
+static int read_buffers(FILE *in, struct uring *u)
 {
-	uint64_t left = 0, pages = 0, start, bytes;
+	uint64_t left = 0, start, bytes;
 	bool any = false;
 	char line[256];
 
@@ -39,7 +62,7 @@ static int read_buffers(FILE *in, uint64_t page_bytes, uint64_t *ret_pages)
 			if (read_number(line + strlen("UserBufs:\t"), &left) < 0)
 				return -EBADMSG;
 			any = true;
-			pages = 0;
+			forget_buffers(u);
 			continue;
 		}
 		if (!left)
@@ -51,22 +74,18 @@ static int read_buffers(FILE *in, uint64_t page_bytes, uint64_t *ret_pages)
 			/* Not a row: the ring was busy, and the kernel went on without them. */
 			return -EBUSY;
 		}
-		if (bytes)
-			pages += (start + bytes - 1) / page_bytes - start / page_bytes + 1;
+		add_buffer(u, start, bytes);
 	}
 	if (left)
 		return -EBUSY;
-	if (!any)
-		return -EOPNOTSUPP;
-	*ret_pages = pages;
-	return 0;
+	return any ? 0 : -EOPNOTSUPP;
 }
 
 /*
  * Newer kernels leave the whole section out while the ring is busy, older ones its rows: what is still
  * missing after a few looks is told as it was found. It is -EOPNOTSUPP for a kernel without the section.
  */
-static int read_ring(int proc_fd, const char *fd_name, uint64_t page_bytes, uint64_t *ret_pages)
+int uring_read(int proc_fd, const char *fd_name, struct uring *u)
 {
 	char path[NAME_MAX + 16];
 	int err = -EBUSY;
@@ -74,10 +93,11 @@ static int read_ring(int proc_fd, const char *fd_name, uint64_t page_bytes, uint
 
 	snprintf(path, sizeof(path), "fdinfo/%s", fd_name);
 	for (int i = 0; i < TRIES && (err == -EBUSY || err == -EOPNOTSUPP); i++) {
+		forget_buffers(u);
 		err = read_open_at(proc_fd, path, &in);
 		if (err)
 			return err;
-		err = read_buffers(in, page_bytes, ret_pages);
+		err = read_buffers(in, u);
 		fclose(in);
 	}
 	return err;
@@ -103,7 +123,8 @@ static bool seen(const struct enrich *e, uint32_t tgid, struct rings *r, unsigne
 
 static int sum_rings(const struct enrich *e, uint32_t tgid, int proc_fd, DIR *dir, uint64_t *ret_pages)
 {
-	uint64_t sum = 0, pages = 0;
+	struct uring u = { .page_bytes = e->page_bytes };
+	uint64_t sum = 0;
 	struct rings rings = { 0 };
 	char target[64];
 	struct dirent *d;
@@ -117,16 +138,16 @@ static int sum_rings(const struct enrich *e, uint32_t tgid, int proc_fd, DIR *di
 		if (++fds > FDS_MAX)
 			return -E2BIG;
 		n = readlinkat(dirfd(dir), d->d_name, target, sizeof(target));
-		if (n != (ssize_t)strlen(LINK) || memcmp(target, LINK, strlen(LINK)) != 0 ||
+		if (n != (ssize_t)strlen(URING_LINK) || memcmp(target, URING_LINK, strlen(URING_LINK)) != 0 ||
 		    seen(e, tgid, &rings, strtoul(d->d_name, NULL, 10)))
 			continue;
-		err = read_ring(proc_fd, d->d_name, e->page_bytes, &pages);
+		err = uring_read(proc_fd, d->d_name, &u);
 		/* It was closed while we looked. */
 		if (err == -ENOENT)
 			continue;
 		if (err)
 			return err;
-		sum += pages;
+		sum += u.pages;
 	}
 	*ret_pages = sum;
 	return 0;

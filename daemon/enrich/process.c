@@ -72,8 +72,8 @@ static void read_status(int proc_fd, struct facts *f)
 
 	pin_err = lck_err = read_open_at(proc_fd, "status", &in);
 	if (!pin_err) {
-		/* A kernel thread, or a process that has given up its memory, has no Vm lines. */
-		pin_err = lck_err = -ENODATA;
+		/* One that has given up its memory, since it ends, has no Vm lines. */
+		pin_err = lck_err = -ESRCH;
 		while (fgets(line, sizeof(line), in)) {
 			r = read_kb_line(line, "VmPin", &f->vm_pin_bytes);
 			pin_err = r == -ENOENT ? pin_err : r;
@@ -97,7 +97,7 @@ void enrich_pins_later(const struct enrich *e, const struct facts_request *req, 
 	if (!err) {
 		while (r == -ENOENT && fgets(line, sizeof(line), in))
 			r = read_kb_line(line, "VmPin", &f->vm_pin_later_bytes);
-		err = r == -ENOENT ? -ENODATA : r;
+		err = r == -ENOENT ? -ESRCH : r;
 		fclose(in);
 	}
 	ENRICH_FAIL(f, vm_pin_later_bytes, err);

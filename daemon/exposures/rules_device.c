@@ -13,65 +13,61 @@
 
 /* --- NVIDIA's first pin ----------------------------------------------------------- */
 
-#define ANY_LATER UINT32_MAX
+#define VERSION_PARTS 3
 
 struct version {
-	uint32_t part[3];
+	uint32_t part[VERSION_PARTS];
+	int parts;	/* that were written; the others are 0 */
 };
 
-/*
- * Which releases pin host memory with FOLL_LONGTERM (os_lock_user_pages), by their sources: neither
- * "535" nor "550" says it, the flag came within both series. The machine matters as much, since the
- * flag is compiled in for x86 only. What no row covers was not read, and is not known.
- */
 static const struct pin_rule {
-	const char *machine;
-	struct version from, before;
-	enum longterm answer;
+	const char *from, *to;
+	enum longterm x86_64, aarch64;
 } pin_rules[] = {
-	{ "x86_64", { { 515, 43, 4 } }, { { 535, 171, 4 } }, LONGTERM_NO },
-	{ "x86_64", { { 535, 171, 4 } }, { { 536, 0, 0 } }, LONGTERM_YES },
-	{ "x86_64", { { 545, 0, 0 } }, { { 550, 40, 55 } }, LONGTERM_NO },
-	/* A developer branch had it before the first releases of its series. */
-	{ "x86_64", { { 550, 40, 55 } }, { { 550, 54, 0 } }, LONGTERM_YES },
-	{ "x86_64", { { 550, 54, 0 } }, { { 550, 67, 0 } }, LONGTERM_NO },
-	{ "x86_64", { { 550, 67, 0 } }, { { ANY_LATER, 0, 0 } }, LONGTERM_YES },
-	/* The newest that was read is 595.45.04. */
-	{ "aarch64", { { 515, 43, 4 } }, { { 595, 45, 5 } }, LONGTERM_NO },
+#define NVIDIA_PIN(from, to, x86_64, aarch64) { from, to, LONGTERM_##x86_64, LONGTERM_##aarch64 },
+#include "nvidia.def"
+#undef NVIDIA_PIN
 };
 
-/* "535.171.04", "550.67"; two or three numbers and nothing behind them. */
+/* "535.171.04", "550.67"; up to three numbers and nothing behind them. */
 static bool parse_version(const char *s, struct version *ret)
 {
-	struct version v = { { 0 } };
+	struct version v = { .parts = 0 };
 	unsigned long part;
-	int parts;
 	char *end;
 
-	for (parts = 0; parts < 3; parts++) {
+	while (v.parts < VERSION_PARTS) {
 		if (*s < '0' || *s > '9')
 			return false;
 		part = strtoul(s, &end, 10);
-		if (part >= ANY_LATER)
+		if (part >= UINT32_MAX)
 			return false;
-		v.part[parts] = (uint32_t)part;
+		v.part[v.parts++] = (uint32_t)part;
 		s = end;
 		if (*s != '.')
 			break;
 		s++;
 	}
-	if (*s || parts == 0)
+	if (*s)
 		return false;
 	*ret = v;
 	return true;
 }
 
-static int compare(const struct version *a, const struct version *b)
+static int compare(const struct version *a, const struct version *b, int parts)
 {
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < parts; i++)
 		if (a->part[i] != b->part[i])
 			return a->part[i] < b->part[i] ? -1 : 1;
 	return 0;
+}
+
+static bool rule_covers(const struct pin_rule *r, const struct version *v)
+{
+	struct version from, to;
+
+	return parse_version(r->from, &from) && parse_version(r->to, &to) && compare(v, &from, VERSION_PARTS) >= 0 &&
+	       compare(v, &to, to.parts) <= 0;
 }
 
 enum longterm nvidia_longterm(const char *version, const char *machine)
@@ -81,10 +77,12 @@ enum longterm nvidia_longterm(const char *version, const char *machine)
 	if (!parse_version(version, &v))
 		return LONGTERM_UNKNOWN;
 	for (size_t i = 0; i < sizeof(pin_rules) / sizeof(pin_rules[0]); i++) {
-		const struct pin_rule *r = &pin_rules[i];
-
-		if (strcmp(machine, r->machine) == 0 && compare(&v, &r->from) >= 0 && compare(&v, &r->before) < 0)
-			return r->answer;
+		if (!rule_covers(&pin_rules[i], &v))
+			continue;
+		if (strcmp(machine, "x86_64") == 0)
+			return pin_rules[i].x86_64;
+		if (strcmp(machine, "aarch64") == 0)
+			return pin_rules[i].aarch64;
 	}
 	return LONGTERM_UNKNOWN;
 }
@@ -92,7 +90,7 @@ enum longterm nvidia_longterm(const char *version, const char *machine)
 static void first_pin_remedies(const struct node *n, struct exposure *e, bool placed)
 {
 	if (strcmp(n->machine, "x86_64") == 0)
-		exposure_remedy(e, "an NVIDIA driver from 535.171.04 on in the 535 series, or from 550.67 on: its pin is "
+		exposure_remedy(e, "an NVIDIA driver from 535.171.04 on in the 535 series, or from 550.67 on (read to 595.45.04): its pin is "
 				"long-term and moves the page first");
 	else
 		exposure_remedy(e, "no driver for this machine is known to pin long-term (read to 595.45.04): only the place "
@@ -114,8 +112,8 @@ void expose_nvidia_first_pin(const struct node *n, struct exposure *e)
 		return;
 	case LONGTERM_UNKNOWN:
 		exposure_unchecked(e, "whether the NVIDIA driver pins long-term",
-				   "not known for %s on %s: gup_flags in a report of a failure tells", n->nvidia_version,
-				   n->machine);
+				   "not known for %s on %s, whose sources were not read (those of series from 515.43.04 to 595.45.04 were): "
+				   "first_pin.gup_flags in a report tells", n->nvidia_version, n->machine);
 		return;
 	case LONGTERM_NO:
 		break;

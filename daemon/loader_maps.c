@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "loader_state.h"
+#include "log.h"
+
+int loader_share_maps(const struct loader *l, struct bpf_object *obj)
+{
+	struct bpf_map *map, *ours;
+	int err = 0;
+
+	bpf_object__for_each_map(ours, l->maps) {
+		if (bpf_map__is_internal(ours))
+			continue;
+		map = bpf_object__find_map_by_name(obj, bpf_map__name(ours));
+		if (map && !err)
+			err = bpf_map__reuse_fd(map, bpf_map__fd(ours));
+	}
+	return err;
+}
+
+int map_bytes_told(FILE *fdinfo, uint64_t *ret_bytes)
+{
+	unsigned long long type = 0, entries = 0, bytes = 0;
+	bool found = false;
+	char line[128];
+
+	while (fgets(line, sizeof(line), fdinfo)) {
+		sscanf(line, "map_type: %llu", &type);
+		sscanf(line, "max_entries: %llu", &entries);
+		found |= sscanf(line, "memlock: %llu", &bytes) == 1;
+	}
+	if (!found)
+		return -ENODATA;
+	/* Older kernels count entries times values, which a ring has none of. */
+	if (type == BPF_MAP_TYPE_RINGBUF && bytes < entries)
+		bytes += entries;
+	*ret_bytes = bytes;
+	return 0;
+}
+
+static int memory_of(const struct bpf_map *map, uint64_t *ret_bytes)
+{
+	char path[64];
+	FILE *f;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	err = map_bytes_told(f, ret_bytes);
+	fclose(f);
+	return err;
+}
+
+uint64_t loader_own_map_bytes(const struct loader *l, const struct bpf_object *obj)
+{
+	const struct bpf_map *map;
+	uint64_t sum = 0, bytes;
+
+	bpf_object__for_each_map(map, obj) {
+		bool shared = obj != l->maps && !bpf_map__is_internal(map) &&
+			      bpf_object__find_map_by_name(l->maps, bpf_map__name(map));
+		int err = shared || bpf_map__fd(map) < 0 ? -ENOENT : memory_of(map, &bytes);
+
+		if (!err)
+			sum += bytes;
+		else if (err != -ENOENT)
+			log_debug("kernel memory of map %s is not known: %s", bpf_map__name(map), strerror(-err));
+	}
+	return sum;
+}
