@@ -14,6 +14,7 @@
 #include <linux/mmap_lock.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/page-isolation.h>
 #include <linux/pageblock-flags.h>
 #include <linux/pid.h>
 #include <linux/sched/mm.h>
@@ -174,13 +175,67 @@ static long resolve(void __user *arg)
 	return copy_to_user(arg, &res, sizeof(res)) ? -EFAULT : 0;
 }
 
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define FOLIO_RELEASES true
+
+static void unpin_folios_of(struct hold *hold, u32 by)
+{
+	unsigned long i;
+
+	for (i = 0; i < hold->pages_held; i++) {
+		struct folio *folio = page_folio(hold->pages[i]);
+
+		if (by == PINHOLD_BY_USER_FOLIO)
+			unpin_user_folio(folio, 1);
+		else if (by == PINHOLD_BY_FOLIO)
+			unpin_folio(folio);
+		else
+			unpin_folios(&folio, 1);
+	}
+}
+#else
+#define FOLIO_RELEASES false
+
+static void unpin_folios_of(struct hold *hold, u32 by)
+{
+}
+#endif
+
+static void unpin_pages_of(struct hold *hold, bool dirty)
+{
+	u32 by = (hold->flags & PINHOLD_BY_MASK) >> PINHOLD_BY_SHIFT;
+	unsigned long i;
+
+	switch (by) {
+	case PINHOLD_BY_DIRTY_LOCK:
+		unpin_user_pages_dirty_lock(hold->pages, hold->pages_held, dirty);
+		break;
+	case PINHOLD_BY_CLEAN:
+		unpin_user_pages_dirty_lock(hold->pages, hold->pages_held, false);
+		break;
+	case PINHOLD_BY_PAGES:
+		unpin_user_pages(hold->pages, hold->pages_held);
+		break;
+	case PINHOLD_BY_PAGE:
+		for (i = 0; i < hold->pages_held; i++)
+			unpin_user_page(hold->pages[i]);
+		break;
+	case PINHOLD_BY_RANGE:
+		for (i = 0; i < hold->pages_held; i++)
+			unpin_user_page_range_dirty_lock(hold->pages[i], 1, dirty);
+		break;
+	default:
+		unpin_folios_of(hold, by);
+	}
+}
+
 static void release_pages_of(struct hold *hold)
 {
 	bool dirty = hold->flags & PINHOLD_WRITE;
 	unsigned long i;
 
 	if (!(hold->flags & PINHOLD_GET)) {
-		unpin_user_pages_dirty_lock(hold->pages, hold->pages_held, dirty);
+		unpin_pages_of(hold, dirty);
 		return;
 	}
 	for (i = 0; i < hold->pages_held; i++) {
@@ -217,6 +272,20 @@ static struct hold *hold_new(const struct pinhold_pin *pin, unsigned long wanted
 	return hold;
 }
 
+static long pin_slowly(unsigned long at, int pages, unsigned int gup, struct page **to)
+{
+	long got;
+
+	mmap_read_lock(current->mm);
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	got = pin_user_pages(at, pages, gup, to, NULL);
+#else
+	got = pin_user_pages(at, pages, gup, to);
+#endif
+	mmap_read_unlock(current->mm);
+	return got;
+}
+
 static long hold_fill(struct hold *hold, unsigned long start, unsigned long wanted)
 {
 	unsigned int gup = ((hold->flags & PINHOLD_WRITE) ? FOLL_WRITE : 0) |
@@ -230,8 +299,11 @@ static long hold_fill(struct hold *hold, unsigned long start, unsigned long want
 
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		got = (hold->flags & PINHOLD_GET) ? get_user_pages_fast(at, batch, gup, to) :
-						    pin_user_pages_fast(at, batch, gup, to);
+		if (hold->flags & PINHOLD_SLOW)
+			got = pin_slowly(at, batch, gup, to);
+		else
+			got = (hold->flags & PINHOLD_GET) ? get_user_pages_fast(at, batch, gup, to) :
+							    pin_user_pages_fast(at, batch, gup, to);
 		if (got <= 0)
 			return got ? got : -EFAULT;
 		hold->pages_held += got;
@@ -268,8 +340,10 @@ static long pin_check(const struct pinhold_pin *pin, unsigned long *ret_wanted)
 
 	if (pin->flags & ~PINHOLD_ALL_FLAGS)
 		return -EINVAL;
-	if ((pin->flags & PINHOLD_GET) && (pin->flags & PINHOLD_LONGTERM))
+	if ((pin->flags & PINHOLD_GET) && (pin->flags & (PINHOLD_LONGTERM | PINHOLD_SLOW | PINHOLD_BY_MASK)))
 		return -EINVAL;
+	if ((pin->flags & PINHOLD_BY_MASK) >> PINHOLD_BY_SHIFT >= PINHOLD_BY_USER_FOLIO && !FOLIO_RELEASES)
+		return -EOPNOTSUPP;
 	if (!pin->len || pin->addr + pin->len < pin->addr)
 		return -EINVAL;
 	if (last - first >= PINHOLD_MAX_PAGES)
@@ -388,6 +462,59 @@ static long keep_mmap_lock(struct pinhold_lock __user *arg)
 	return r;
 }
 
+#if defined(CONFIG_CMA) && defined(CONFIG_MEMORY_ISOLATION) && !defined(MIGRATETYPE_MASK)
+static long mark_block(struct pinhold_isolate *block)
+{
+	typeof(start_isolate_page_range) *start = find_function("start_isolate_page_range");
+	struct page *page;
+	int got;
+
+	if (!start)
+		return -ENOSYS;
+	got = get_user_pages_fast(block->addr & PAGE_MASK, 1, 0, &page);
+	if (got != 1)
+		return got < 0 ? got : -EFAULT;
+	block->pfn = ALIGN_DOWN(page_to_pfn(page), pageblock_nr_pages);
+	put_page(page);
+	return start(block->pfn, block->pfn + pageblock_nr_pages, PB_ISOLATE_MODE_OTHER);
+}
+
+static long unmark_block(const struct pinhold_isolate *block)
+{
+	typeof(undo_isolate_page_range) *undo = find_function("undo_isolate_page_range");
+
+	if (!undo)
+		return -ENOSYS;
+	if (!pfn_valid(block->pfn) || !IS_ALIGNED(block->pfn, pageblock_nr_pages))
+		return -EINVAL;
+	undo(block->pfn, block->pfn + pageblock_nr_pages);
+	return 0;
+}
+#else
+static long mark_block(struct pinhold_isolate *block)
+{
+	return -EOPNOTSUPP;
+}
+
+static long unmark_block(const struct pinhold_isolate *block)
+{
+	return -EOPNOTSUPP;
+}
+#endif
+
+static long isolate(void __user *arg)
+{
+	struct pinhold_isolate block;
+	long r;
+
+	if (copy_from_user(&block, arg, sizeof(block)))
+		return -EFAULT;
+	r = block.off ? unmark_block(&block) : mark_block(&block);
+	if (r)
+		return r;
+	return copy_to_user(arg, &block, sizeof(block)) ? -EFAULT : 0;
+}
+
 static long pinhold_ioctl(struct file *file, unsigned int command, unsigned long arg)
 {
 	void __user *user = (void __user *)arg;
@@ -403,6 +530,8 @@ static long pinhold_ioctl(struct file *file, unsigned int command, unsigned long
 		return hold_state(user);
 	case PINHOLD_LOCK:
 		return keep_mmap_lock(user);
+	case PINHOLD_ISOLATE:
+		return isolate(user);
 	default:
 		return -ENOTTY;
 	}
@@ -437,10 +566,55 @@ static struct miscdevice pinhold_device = {
 	.mode = 0600,
 };
 
+/* --- CMA of no area ----------------------------------------------------------------- */
+
+static unsigned int cma_blocks;
+module_param(cma_blocks, uint, 0444);
+MODULE_PARM_DESC(cma_blocks, "pageblocks to give to the allocator as MIGRATE_CMA that belong to no area, for as long as the kernel runs");
+
+#if defined(CONFIG_CMA) && !defined(MIGRATETYPE_MASK)
+/*
+ * What kexec handover does with its scratch memory (kernel/liveupdate/kexec_handover.c, kho_init(), and
+ * init_cma_reserved_pageblock() of mm/mm_init.c, which is gone once the kernel runs): a pageblock is marked and freed.
+ */
+static int leave_cma(void)
+{
+	typeof(init_pageblock_migratetype) *mark = find_function("init_pageblock_migratetype");
+	struct page *page, *next, *all = NULL;
+	unsigned int i;
+
+	if (!mark)
+		return -ENOSYS;
+	for (i = 0; i < cma_blocks; i++) {
+		page = alloc_pages(GFP_HIGHUSER_MOVABLE | __GFP_NOWARN | __GFP_NORETRY, pageblock_order);
+		if (!page)
+			break;
+		page->private = (unsigned long)all;
+		all = page;
+	}
+	for (page = all; page; page = next) {
+		next = (struct page *)page->private;
+		page->private = 0;
+		mark(page, MIGRATE_CMA, false);
+		page_zone(page)->cma_pages += pageblock_nr_pages;
+		__free_pages(page, pageblock_order);
+	}
+	return i == cma_blocks ? 0 : -ENOMEM;
+}
+#else
+static int leave_cma(void)
+{
+	return -EOPNOTSUPP;
+}
+#endif
+
 static int __init pinhold_init(void)
 {
+	int err;
+
 	find_functions();
-	return misc_register(&pinhold_device);
+	err = cma_blocks ? leave_cma() : 0;
+	return err ? err : misc_register(&pinhold_device);
 }
 
 static void __exit pinhold_exit(void)

@@ -26,7 +26,21 @@
 #define PINHOLD_LONGTERM (1u << 1)	/* FOLL_LONGTERM; not with PINHOLD_GET */
 #define PINHOLD_GET	 (1u << 2)	/* plain references (get_user_pages) instead of pins */
 #define PINHOLD_KEEP	 (1u << 3)	/* outlive the descriptor */
-#define PINHOLD_ALL_FLAGS (PINHOLD_WRITE | PINHOLD_LONGTERM | PINHOLD_GET | PINHOLD_KEEP)
+#define PINHOLD_SLOW	 (1u << 4)	/* by pin_user_pages() instead of pin_user_pages_fast(); not with PINHOLD_GET */
+#define PINHOLD_BY_SHIFT 5		/* the function that pins are given back by: one of the below */
+#define PINHOLD_BY_MASK	 (7u << PINHOLD_BY_SHIFT)
+#define PINHOLD_ALL_FLAGS (PINHOLD_WRITE | PINHOLD_LONGTERM | PINHOLD_GET | PINHOLD_KEEP | PINHOLD_SLOW | PINHOLD_BY_MASK)
+
+enum {
+	PINHOLD_BY_DIRTY_LOCK,	/* unpin_user_pages_dirty_lock() */
+	PINHOLD_BY_PAGES,	/* unpin_user_pages() */
+	PINHOLD_BY_PAGE,	/* unpin_user_page() */
+	PINHOLD_BY_RANGE,	/* unpin_user_page_range_dirty_lock() */
+	PINHOLD_BY_CLEAN,	/* unpin_user_pages_dirty_lock() of pages that stay clean */
+	PINHOLD_BY_USER_FOLIO,	/* unpin_user_folio(); like the two below only on kernels that have it, else EOPNOTSUPP */
+	PINHOLD_BY_FOLIO,	/* unpin_folio() */
+	PINHOLD_BY_FOLIOS,	/* unpin_folios() */
+};
 
 /* flags of struct pinhold_resolve */
 #define PINHOLD_PAGE_ANON	  (1u << 0)
@@ -87,15 +101,29 @@ struct pinhold_lock {
 	__u32 pad;
 };
 
+/*
+ * Marks the pageblock of the caller's page at addr as MIGRATE_ISOLATE, as those who empty a range of memory do
+ * first (memory hot-remove, contiguous allocations), or takes the mark off a block again. EBUSY: the block has pages that
+ * cannot be moved. EOPNOTSUPP: this kernel lets long-term pins stay in such blocks, or marks them in another way.
+ */
+struct pinhold_isolate {
+	__u64 addr;	/* in, for setting the mark */
+	__u64 pfn;	/* out, first of the block; in, for taking it off */
+	__u32 off;	/* in */
+	__u32 pad;
+};
+
 #define PINHOLD_RESOLVE _IOWR('P', 1, struct pinhold_resolve)
 #define PINHOLD_PIN	_IOWR('P', 2, struct pinhold_pin)
 #define PINHOLD_UNPIN	_IOW('P', 3, struct pinhold_state)
 #define PINHOLD_STATE	_IOWR('P', 4, struct pinhold_state)
 #define PINHOLD_LOCK	_IOWR('P', 5, struct pinhold_lock)
+#define PINHOLD_ISOLATE _IOWR('P', 6, struct pinhold_isolate)
 
 _Static_assert(sizeof(struct pinhold_resolve) == 80, "struct pinhold_resolve has a hole");
 _Static_assert(sizeof(struct pinhold_pin) == 24, "struct pinhold_pin has a hole");
 _Static_assert(sizeof(struct pinhold_state) == 16, "struct pinhold_state has a hole");
 _Static_assert(sizeof(struct pinhold_lock) == 16, "struct pinhold_lock has a hole");
+_Static_assert(sizeof(struct pinhold_isolate) == 24, "struct pinhold_isolate has a hole");
 
 #endif

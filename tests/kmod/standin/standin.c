@@ -6,11 +6,17 @@
  *     have the names and arguments of mlx5_core's (drivers/net/ethernet/mellanox/mlx5/core/cmd.c and mr.c, 6.1 and 7.3).
  *   - with iova_full, its pages are mapped for QEMU's edu device, whose address space is full. The device is of no
  *     use, but the RDMA core, the DMA and the IOMMU code are the kernel's own, and so is the refusal.
- * It cannot show that firmware answers so, nor what else mlx5_ib does before and after.
+ *   - a dma-buf is attached to and mapped for the edu device, as mlx5 does for itself; tests/kmod/nvidia exports some.
+ *   - memory that a peer memory client (tests/kmod/nvidia_peermem) calls its own is taken from that, as the vendor's RDMA stack
+ *     does within ib_umem_get_peer(): asked behind a pin that failed, or, as MLNX_OFED 4 did, before it.
+ * It cannot show that firmware answers so, nor what else mlx5_ib does before and after; nor what else the vendor's stack does
+ * with a client's pages, which here are given back at once.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
+#include <linux/dma-resv.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
@@ -19,6 +25,8 @@
 #include <net/net_namespace.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
+
+#include "peer_mem.h"
 
 #define CREATE_MKEY 0x200
 
@@ -186,6 +194,83 @@ static int pin_for_edu(struct ib_device *dev, u64 start, u64 length, int access)
 	return err;
 }
 
+/* --- peer memory ---------------------------------------------------------------------- */
+
+static bool peer_first;
+module_param(peer_first, bool, 0644);
+MODULE_PARM_DESC(peer_first, "ask the peer memory client before the pin, not behind one that failed");
+
+static uint peer_client;
+module_param(peer_client, uint, 0644);
+MODULE_PARM_DESC(peer_client, "which one is asked, in the order in which they came");
+
+static const struct peer_memory_client *clients[2];
+static DEFINE_MUTEX(clients_lock);
+
+void *ib_register_peer_memory_client(const struct peer_memory_client *client, void *invalidate_callback)
+{
+	void *registered = NULL;
+	size_t i;
+
+	mutex_lock(&clients_lock);
+	for (i = 0; i < ARRAY_SIZE(clients) && !registered; i++) {
+		if (!clients[i])
+			registered = &clients[i];
+	}
+	if (registered)
+		*(const struct peer_memory_client **)registered = client;
+	mutex_unlock(&clients_lock);
+	return registered;
+}
+EXPORT_SYMBOL_GPL(ib_register_peer_memory_client);
+
+void ib_unregister_peer_memory_client(void *registered)
+{
+	mutex_lock(&clients_lock);
+	*(const struct peer_memory_client **)registered = NULL;
+	mutex_unlock(&clients_lock);
+}
+EXPORT_SYMBOL_GPL(ib_unregister_peer_memory_client);
+
+#define PEER_TOOK_IT 1
+/* As a whole: `not_mine`, the client's errno, or that it took the memory. */
+static int ask_client(u64 start, u64 length, int access, int not_mine)
+{
+	const struct peer_memory_client *c;
+	void *context = NULL;
+	int err = not_mine;
+
+	mutex_lock(&clients_lock);
+	c = peer_client < ARRAY_SIZE(clients) ? clients[peer_client] : NULL;
+	if (c && c->acquire(start, length, NULL, NULL, &context) == 1) {
+		err = c->get_pages(start, length, 1, !ib_access_writable(access), NULL, context, 1);
+		if (!err)
+			c->put_pages(NULL, context);
+		c->release(context);
+		err = err ?: PEER_TOOK_IT;
+	}
+	mutex_unlock(&clients_lock);
+	return err;
+}
+
+/* The pin and the client, in the order of the vendor's stack. 0 = host memory, which is pinned while the firmware is asked. */
+static int pin_or_peer(struct ib_device *dev, u64 start, u64 length, int access, struct ib_umem **ret_umem)
+{
+	int err = peer_first ? ask_client(start, length, access, 0) : 0;
+	struct ib_umem *umem;
+
+	if (err)
+		return err;
+	umem = pin(dev, start, length, access);
+	if (!IS_ERR(umem)) {
+		*ret_umem = umem;
+		return 0;
+	}
+	return peer_first ? PTR_ERR(umem) : ask_client(start, length, access, PTR_ERR(umem));
+}
+
+/* --- what registers it ------------------------------------------------------------------ */
+
 static int after_the_pin(struct ib_device *dev, u64 start, u64 length, int access)
 {
 	u32 mkey, in[4] = {};
@@ -197,9 +282,9 @@ static int after_the_pin(struct ib_device *dev, u64 start, u64 length, int acces
 	err = pin_for_edu(dev, start, length, access);
 	if (err)
 		return err;
-	umem = pin(dev, start, length, access);
-	if (IS_ERR(umem))
-		return PTR_ERR(umem);
+	err = pin_or_peer(dev, start, length, access, &umem);
+	if (err)
+		return err;
 	err = mlx5_core_create_mkey(dev, &mkey, in, sizeof(in));
 	ib_umem_release(umem);
 	return err;
@@ -211,6 +296,8 @@ static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 vi
 {
 	int err = after_the_pin(pd->device, start, length, access);
 
+	if (err == PEER_TOOK_IT)
+		return pd->device->ops.get_dma_mr(pd, access);
 	return err ? ERR_PTR(err) : driver_reg_user_mr(pd, start, length, virt_addr, access, dmah, udata);
 }
 #else
@@ -219,9 +306,62 @@ static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 vi
 {
 	int err = after_the_pin(pd->device, start, length, access);
 
+	if (err == PEER_TOOK_IT)
+		return pd->device->ops.get_dma_mr(pd, access);
 	return err ? ERR_PTR(err) : driver_reg_user_mr(pd, start, length, virt_addr, access, udata);
 }
 #endif
+
+/* --- a dma-buf ------------------------------------------------------------------------ */
+
+static void moved(struct dma_buf_attachment *attachment)
+{
+}
+
+static const struct dma_buf_attach_ops attach_ops = {
+	.allow_peer2peer = true,
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+	.invalidate_mappings = moved,
+#else
+	.move_notify = moved,
+#endif
+};
+
+/* Attached, and mapped at once, as mlx5_ib does when it registers one (drivers/infiniband/hw/mlx5/mr.c, odp.c). */
+static int map_for_edu(struct ib_device *dev, u64 offset, u64 length, int fd, int access)
+{
+	struct ib_umem_dmabuf *umem;
+	int err;
+
+	mutex_lock(&fill_lock);
+	dev->dma_device = &edu->dev;
+	umem = ib_umem_dmabuf_get(dev, offset, length, fd, access, &attach_ops);
+	err = PTR_ERR_OR_ZERO(umem);
+	if (!err) {
+		dma_resv_lock(umem->attach->dmabuf->resv, NULL);
+		err = ib_umem_dmabuf_map_pages(umem);
+		if (!err)
+			ib_umem_dmabuf_unmap_pages(umem);
+		dma_resv_unlock(umem->attach->dmabuf->resv);
+		ib_umem_release(&umem->umem);
+	}
+	dev->dma_device = NULL;
+	mutex_unlock(&fill_lock);
+	return err;
+}
+
+/* The region that comes of it is of no memory in particular: it is there to be given back. */
+static struct ib_mr *reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 virt_addr, int fd, int access,
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+					struct ib_dmah *dmah, struct uverbs_attr_bundle *attrs)
+#else
+					struct ib_udata *udata)
+#endif
+{
+	int err = edu ? map_for_edu(pd->device, offset, length, fd, access) : -ENODEV;
+
+	return err ? ERR_PTR(err) : pd->device->ops.get_dma_mr(pd, access);
+}
 
 static int __init standin_init(void)
 {
@@ -238,6 +378,7 @@ static int __init standin_init(void)
 	edu = pci_get_device(EDU_VENDOR, EDU_DEVICE, NULL);
 	driver_reg_user_mr = device->ops.reg_user_mr;
 	WRITE_ONCE(device->ops.reg_user_mr, reg_user_mr);
+	WRITE_ONCE(device->ops.reg_user_mr_dmabuf, reg_user_mr_dmabuf);
 	return 0;
 }
 
@@ -245,6 +386,7 @@ static int __init standin_init(void)
 static void __exit standin_exit(void)
 {
 	WRITE_ONCE(device->ops.reg_user_mr, driver_reg_user_mr);
+	WRITE_ONCE(device->ops.reg_user_mr_dmabuf, NULL);
 	fills_end();
 	pci_dev_put(edu);
 	ib_device_put(device);

@@ -1,0 +1,1 @@
+../nvidia/nv-p2p.h

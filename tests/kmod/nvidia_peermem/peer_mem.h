@@ -1,0 +1,1 @@
+../standin/peer_mem.h
