@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Any bytes as ring records: decode, join, diagnose, report, explain. The first byte of each
+ * Any bytes as ring records: decode, join, diagnose, report, explain, and what a trace says of them. The first byte of each
  * piece picks what it is; sizes and headers are made right most of the time, so that
  * what follows them is reached.
  */
@@ -11,10 +11,12 @@
 
 #include "explain.h"
 #include "pipeline.h"
+#include "steps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct pipeline *pipeline;
+static struct steps steps;
 static uint64_t asked;
 
 static int ask(void *ctx, const struct facts_request *req)
@@ -42,11 +44,28 @@ static size_t record_size(uint16_t kind)
 	}
 }
 
+static void trace(const void *record, size_t size)
+{
+	struct json_object *json;
+	struct event ev;
+	struct text text;
+	char line[4096];
+
+	if (decode_event(record, size, &ev) || !steps_note(&steps, &ev))
+		return;
+	text_init(&text, line, sizeof(line));
+	steps_text(&steps, &ev, &text);
+	if (text.cut || strpbrk(line, "\033\n\r"))
+		abort();
+	if (steps_json(&steps, &ev, &json) == 0)
+		json_object_put(json);
+}
+
 /* One record out of the bytes; what they lack is zero. Returns the bytes used. */
 static size_t feed(const uint8_t *data, size_t size, struct clock_pair now)
 {
 	static _Alignas(8) unsigned char record[8192];
-	uint16_t kind = data[0] % 6;
+	uint16_t kind = data[0] % 9;
 	size_t want = record_size(kind), have = size - 1 < want ? size - 1 : want;
 	struct wire_hdr hdr;
 
@@ -60,6 +79,7 @@ static size_t feed(const uint8_t *data, size_t size, struct clock_pair now)
 		hdr.span_id = 1 + hdr.span_id % 4;
 		memcpy(record, &hdr, sizeof(hdr));
 	}
+	trace(record, want);
 	pipeline_event(pipeline, record, want, now);
 	return have + 1;
 }
@@ -85,6 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FILE *null = fopen("/dev/null", "w");
 	struct facts facts;
 
+	memset(&steps, 0, sizeof(steps));
+	steps.identity = &id;
 	if (!null || pipeline_new(&pipeline, &id, &settings, &ops, null))
 		abort();
 	facts_unknown(&facts, -3);

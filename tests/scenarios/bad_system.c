@@ -15,10 +15,12 @@
 
 #include "bad.h"
 #include "common.h"
+#include "oracle.h"
 
 #define HUGE_BYTES (2 * MIB)
 #define HUGE_POOL "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
 #define GIANT_POOL "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"
+#define LEFT_TRIES 16
 
 static void register_whole(struct play *play, char *memory)
 {
@@ -206,6 +208,78 @@ static void run_giant(struct play *play)
 	register_whole(play, memory);
 }
 
+/* As many huge pages as there are blocks of memory for; how many those are. */
+static unsigned long pool_fill(struct play *play)
+{
+	unsigned long pages = 0;
+	FILE *f;
+
+	bad_write(HUGE_POOL, "100000");
+	play->end = pool_end;
+	f = fopen(HUGE_POOL, "re");
+	if (!f || fscanf(f, "%lu", &pages) != 1 || !pages)
+		die("the pool stayed empty");
+	fclose(f);
+	return pages;
+}
+
+/* Gives back all pages in CMA but a few, and returns how many those are. *ret_spare is a page that lies elsewhere. */
+static unsigned int keep_some_in_cma(char *memory, unsigned long pages, char *ret_kept[LEFT_TRIES], char **ret_spare)
+{
+	unsigned long left = pages;
+	unsigned int kept = 0;
+	char text[24];
+
+	*ret_spare = NULL;
+	for (unsigned long i = 0; i < pages; i++) {
+		char *page = memory + i * HUGE_BYTES;
+		struct pinhold_resolve at = oracle_ask((uintptr_t)page);
+
+		if (!at.is_cma) {
+			*ret_spare = page;
+		} else if (kept < LEFT_TRIES) {
+			ret_kept[kept++] = page;
+		} else {
+			munmap(page, HUGE_BYTES);
+			left--;
+		}
+	}
+	snprintf(text, sizeof(text), "%lu", left);
+	bad_write(HUGE_POOL, text);
+	return kept;
+}
+
+/*
+ * A huge page in CMA, while there is no block of its size free outside. The control gives one that lies outside
+ * back to the pool, and the page moves there. Compaction may make room for one without that: then another is tried,
+ * and each that moves has taken a block.
+ */
+static void run_huge_left(struct play *play)
+{
+	unsigned long pages = pool_fill(play);
+	char *memory = huge_memory(pages * HUGE_BYTES), *kept[LEFT_TRIES], *spare;
+	unsigned int n;
+
+	play->length = HUGE_BYTES;
+	for (unsigned long i = 0; i < pages; i++)
+		memory[i * HUGE_BYTES] = 1;
+	oracle_open();
+	n = keep_some_in_cma(memory, pages, kept, &spare);
+	if (!n || !spare)
+		die("of %lu huge pages none lies in CMA, or all do", pages);
+	if (play->control) {
+		munmap(spare, HUGE_BYTES);
+		n = 1;
+	}
+	truth_num(play->truth, "huge_bytes", HUGE_BYTES);
+	truth_bool(play->truth, "no_area", true);
+	for (unsigned int i = 0; i < n && !play->truth->outcome.failed; i++)
+		register_whole(play, kept[i]);
+	/* The suite that looks at it needs memory, too. */
+	munmap(memory, pages * HUGE_BYTES);
+	pool_end(play);
+}
+
 static unsigned long pages_resident(pid_t pid)
 {
 	unsigned long all, resident = 0;
@@ -324,6 +398,7 @@ static const struct bad bads[] = {
 	BAD("huge_cgroup", "huge pages in the pool, but not for the control group", run_huge_cgroup),
 	BAD("huge_area", "huge pages in the pool, all in an area that pins must leave", run_huge_area),
 	BAD("huge_giant", "a huge page of 1 GiB that cannot leave its CMA area", run_giant),
+	BAD("huge_left", "a huge page in CMA of no area, and no other block of its size", run_huge_left),
 	BAD("signal", "killed while the pin brings in pages", run_signal, .no_device = true),
 	BAD("no_target", "more to move out of an area than is free elsewhere", run_no_target, .no_device = true),
 	BAD("numa", "memory bound to a node that is too small for it", run_numa, .no_device = true),

@@ -44,7 +44,8 @@ const char *errno_name(int err)
 {
 	const char *name = strerrorname_np(err);
 
-	return name ? name : "unknown";
+	/* The kernel's own, include/linux/errno.h. */
+	return name ? name : err == 524 ? "ENOTSUPP" : "unknown";
 }
 
 size_t page_bytes(void)

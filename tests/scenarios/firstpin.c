@@ -3,10 +3,12 @@
 
 #include <fcntl.h>
 #include <linux/aio_abi.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "../kmod/nvidia/nvidia_standin.h"
 #include "common.h"
 #include "oracle.h"
 #include "slowdev.h"
@@ -140,10 +142,58 @@ static void odirect_give(void)
 	slowdev_remove(SLOW_NAME);
 }
 
-const struct first_pin first_pin_none = { "none", 0, nothing_take, nothing_give };
-const struct first_pin first_pin_plain = { "FOLL_PIN", 1, plain_take, module_give };
-const struct first_pin first_pin_longterm = { "FOLL_PIN|FOLL_LONGTERM", 1, longterm_take, module_give };
-const struct first_pin first_pin_vmsplice = { "vmsplice", 1, vmsplice_take, vmsplice_give };
+/* --- the stand-in for NVIDIA's driver: what cudaHostRegister() comes down to --- */
+
+static int nvidia = -1;
+
+static void nvidia_longterm(bool longterm)
+{
+	int fd = open("/sys/module/nvidia/parameters/longterm", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, longterm ? "1" : "0", 1) != 1)
+		die_errno("cannot set how the stand-in pins; is nvidia.ko loaded?");
+	close(fd);
+}
+
+static void nvidia_lock(const struct region *region, const struct positions *positions, bool longterm)
+{
+	nvidia_longterm(longterm);
+	nvidia = open(NVIDIA_STANDIN_DEVICE, O_RDWR | O_CLOEXEC);
+	if (nvidia < 0)
+		die_errno("cannot open " NVIDIA_STANDIN_DEVICE);
+	for (uint32_t i = 0, run; i < positions->count; i += run) {
+		struct nvidia_standin_lock lock = { .address = region_page(region, positions->index[i]) & ~(uint64_t)(page_bytes() - 1), .write = 1 };
+
+		run = run_length(positions, i);
+		lock.pages = run;
+		if (ioctl(nvidia, NVIDIA_STANDIN_LOCK, &lock) || lock.status)
+			die_errno("the stand-in locked nothing (status 0x%x)", lock.status);
+	}
+}
+
+static void nvidia_take(const struct region *region, const struct positions *positions, uint32_t references)
+{
+	(void)references;
+	nvidia_lock(region, positions, false);
+}
+
+static void nvidia_longterm_take(const struct region *region, const struct positions *positions, uint32_t references)
+{
+	(void)references;
+	nvidia_lock(region, positions, true);
+}
+
+static void nvidia_give(void)
+{
+	close(nvidia);
+}
+
+const struct first_pin first_pin_none = { "none", 0, nothing_take, nothing_give, 0, false };
+const struct first_pin first_pin_plain = { "FOLL_PIN", 1, plain_take, module_give, 0, false };
+const struct first_pin first_pin_longterm = { "FOLL_PIN|FOLL_LONGTERM", 1, longterm_take, module_give, 0, false };
+const struct first_pin first_pin_vmsplice = { "vmsplice", 1, vmsplice_take, vmsplice_give, 0, false };
 /* More than GUP_PIN_COUNTING_BIAS: a count that looks like a pin and is none. */
-const struct first_pin first_pin_vmsplice_many = { "vmsplice x1100", 1100, vmsplice_take, vmsplice_give };
-const struct first_pin first_pin_odirect = { "O_DIRECT read", 1, odirect_take, odirect_give };
+const struct first_pin first_pin_vmsplice_many = { "vmsplice x1100", 1100, vmsplice_take, vmsplice_give, 0, false };
+const struct first_pin first_pin_odirect = { "O_DIRECT read", 1, odirect_take, odirect_give, 0, false };
+const struct first_pin first_pin_nvidia = { "nvidia", 1, nvidia_take, nvidia_give, 0, false };
+const struct first_pin first_pin_nvidia_longterm = { "nvidia|FOLL_LONGTERM", 1, nvidia_longterm_take, nvidia_give, 0, false };

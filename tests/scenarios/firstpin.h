@@ -12,9 +12,14 @@ struct first_pin {
 	uint32_t references;	/* taken on each held page */
 	void (*take)(const struct region *region, const struct positions *positions, uint32_t references);
 	void (*give)(void);
+	uint32_t registers;	/* registrations that it is itself, of those that are watched and end well */
+	bool unfinished;	/* that one ends when it is given back */
 };
 
 extern const struct first_pin first_pin_none, first_pin_plain, first_pin_longterm, first_pin_vmsplice,
-	first_pin_vmsplice_many, first_pin_odirect;
+	first_pin_vmsplice_many, first_pin_odirect, first_pin_nvidia, first_pin_nvidia_longterm,
+	first_pin_uring, first_pin_isolated, first_pin_registration;
+extern uint32_t first_pin_tid;	/* thread that holds it, 0 = no one in particular */
+extern uint64_t first_pin_charged;	/* bytes of the limit that it takes up at the registration */
 
 #endif

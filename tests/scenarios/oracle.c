@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -108,4 +109,35 @@ void hold_give(uint32_t id)
 
 	if (ioctl(module_fd, PINHOLD_UNPIN, &state))
 		die_errno("the module cannot give hold %u back", id);
+}
+
+bool oracle_left_cma(void)
+{
+	unsigned int blocks = 0;
+	FILE *f = fopen("/sys/module/pinhold/parameters/cma_blocks", "re");
+
+	if (!f)
+		return false;
+	if (fscanf(f, "%u", &blocks) != 1)
+		blocks = 0;
+	fclose(f);
+	return blocks;
+}
+
+int block_isolate(uint64_t address, uint64_t *ret_block)
+{
+	struct pinhold_isolate block = { .addr = address };
+
+	if (ioctl(module_fd, PINHOLD_ISOLATE, &block))
+		return errno;
+	*ret_block = block.pfn;
+	return 0;
+}
+
+void block_give(uint64_t block)
+{
+	struct pinhold_isolate off = { .pfn = block, .off = 1 };
+
+	if (ioctl(module_fd, PINHOLD_ISOLATE, &off))
+		die_errno("cannot take the mark off a block");
 }

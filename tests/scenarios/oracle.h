@@ -19,10 +19,16 @@ struct pinhold_resolve oracle_ask(uint64_t address);	/* dies when the module can
 bool oracle_in_area(const struct pinhold_resolve *page, enum area area);
 /* In no area at all: where a long-term pin may leave a page. */
 bool oracle_ordinary(const struct pinhold_resolve *page);
+/* Is the CMA of this boot what the module left behind, which belongs to no area? */
+bool oracle_left_cma(void);
 uint64_t oracle_head_pfn(const struct pinhold_resolve *page);
 void oracle_json(const char *key, const struct pinhold_resolve *page);
 
 uint32_t hold_take(uint64_t address, uint64_t length, uint32_t flags);	/* PINHOLD_*; dies when refused */
 void hold_give(uint32_t id);
+
+/* Marks the pageblock of a page as one that is being emptied. 0 or the errno; what to give back. */
+int block_isolate(uint64_t address, uint64_t *ret_block);
+void block_give(uint64_t block);
 
 #endif

@@ -49,6 +49,14 @@ static const struct row rows[] = {
 	{ "E", IN_AREA, &first_pin_plain, STAYS, ENOMEM, STAYS, true },
 	{ "An", OUTSIDE, &first_pin_none, STAYS, 0, STAYS, false },	/* A where there is no area */
 	{ "F", OUTSIDE, &first_pin_plain, STAYS, 0, STAYS, false },
+	{ "N", IN_AREA, &first_pin_nvidia, STAYS, ENOMEM, STAYS, false },
+	{ "Ne", IN_AREA, &first_pin_nvidia, STAYS, ENOMEM, STAYS, true },
+	{ "Nc", IN_AREA, &first_pin_nvidia_longterm, LEAVES, 0, STAYS, false },
+	{ "Nd", OUTSIDE, &first_pin_nvidia, STAYS, 0, STAYS, false },
+	{ "R", IN_AREA, &first_pin_registration, STAYS, ENOMEM, STAYS, false },
+	{ "U", IN_AREA, &first_pin_uring, LEAVES, 0, STAYS, false },
+	{ "Un", OUTSIDE, &first_pin_uring, STAYS, 0, STAYS, false },
+	{ "I", OUTSIDE, &first_pin_isolated, STAYS, ENOMEM, STAYS, false },
 	{ "G", IN_AREA, &first_pin_vmsplice_many, STAYS, ENOMEM, STAYS, false },
 };
 
@@ -101,6 +109,16 @@ static void register_once(struct run *run, const struct rdma *rdma)
 				      run->options->access, &run->outcome));
 }
 
+static bool let_go(void *ctx)
+{
+	struct run *run = ctx;
+
+	for (uint32_t i = 0; i < run->held.count; i++)
+		if (oracle_ask(region_page(&run->region, run->held.index[i])).flags & PINHOLD_PAGE_MAYBE_PINNED)
+			return false;
+	return true;
+}
+
 static void play(struct run *run, const struct rdma *rdma)
 {
 	const struct row *row = run->options->row;
@@ -113,12 +131,16 @@ static void play(struct run *run, const struct rdma *rdma)
 	run->first_err = run->outcome.last_errno;
 	if (row->again) {
 		row->first_pin->give();
+		/* Another thread may be the one that lets go. */
+		poll_until(let_go, run, 10000);
 		register_once(run, rdma);
 		run->again_ok = run->outcome.last_errno == 0;
 	}
 	look(run, offsetof(struct sight, after));
-	if (!row->again)
+	/* Others stay until the suite has looked, as open files show them. */
+	if (row->first_pin->unfinished)
 		row->first_pin->give();
+	run->outcome.ok += row->first_pin->registers;
 }
 
 static bool moved(const struct pinhold_resolve *from, const struct pinhold_resolve *to)
@@ -143,7 +165,7 @@ static uint64_t expected_ok(const struct run *run)
 {
 	const struct row *row = run->options->row;
 
-	return (row->err ? 0 : run->options->repeat) + (row->again ? 1 : 0);
+	return (row->err ? 0 : run->options->repeat) + (row->again ? 1 : 0) + row->first_pin->registers;
 }
 
 static bool as_expected(const struct run *run)
@@ -259,10 +281,15 @@ static void print(const struct run *run, bool expected)
 	json_num("range_pages", run->region.pages);
 	json_bool("thp", options->shape.huge);
 	json_str("area", area_name(options->area));
+	json_bool("let_go", options->row->again);
+	json_bool("no_area", oracle_left_cma());
 	json_str("hold", options->hold);
 	access_json("access", options->access);
 	json_str("first_pin", options->row->first_pin->name);
 	outcome_json(&run->outcome);
+	if (first_pin_tid)
+		json_num("first_pin_tid", first_pin_tid);
+	json_num("first_pin_charged", (int64_t)first_pin_charged);
 	json_num("first_errno", run->first_err);
 	print_memlock();
 	print_blockers(run);
@@ -336,10 +363,12 @@ int main(int argc, char **argv)
 	play(&run, &rdma);
 	expected = as_expected(&run);
 	print(&run, expected);
-	free(run.sights);
-	region_free(&run.region);
 	if (options.stay)
 		wait_for_word();
+	if (!options.row->again && !options.row->first_pin->unfinished)
+		options.row->first_pin->give();
+	free(run.sights);
+	region_free(&run.region);
 	rdma_close(&rdma);
 	return expected ? EXIT_AS_EXPECTED : EXIT_UNEXPECTED;
 }

@@ -98,7 +98,8 @@ static inline void enrich_tree_make(void)
 	tree_make(&tree);
 	enrich = (struct enrich){ .root = tree.root, .ticks_per_s = 100, .page_bytes = 4096 };
 	req = (struct facts_request){ .id = 1, .task_start_ns = 47110000000ULL + 5, .tgid = 123, .tid = 123,
-				      .hugetlb_bytes = 2 << 20, .device = "rxe0" };
+				      .hugetlb_bytes = 2 << 20, .device = "rxe0", .address = 0x7f0000000000, .length = 4096,
+				      .held = FACTS_HELD_SHARED };
 	enrich_tree_process();
 	enrich_tree_node();
 	enrich_tree_cgroup();

@@ -95,3 +95,24 @@ void prove_gpu_not_gdr_capable(struct incident *ret)
 {
 	fail_dmabuf(ret, WIRE_FN_DMABUF_ATTACH, EOPNOTSUPP);
 }
+
+void ask_driver(struct incident *in, int err, enum wire_peer_answer answer)
+{
+	struct wire_reg_end *e = &in->end;
+
+	e->have |= WIRE_HAVE_PEER;
+	e->peer = (struct wire_peer){
+		.address = RANGE, .length = 256 * PAGE, .err = -err, .fn = WIRE_FN_NV_P2P, .calls = 1, .failed = err != 0, .answer = answer,
+	};
+	strcpy(e->peer.caller, answer == WIRE_PEER_MINE ? "nv_mem_get_pages [nvidia_peermem]" : "nv_mem_acquire [nvidia_peermem]");
+}
+
+void prove_gpu_pages_refused(struct incident *ret)
+{
+	build_failure(ret, EIO);
+	ret->end.have &= ~(uint32_t)(WIRE_HAVE_UMEM | WIRE_HAVE_PINNED_VM);
+	ask_driver(ret, EIO, WIRE_PEER_MINE);
+	add_chain(ret, WIRE_FN_NV_P2P, -EIO);
+	add_chain(ret, WIRE_FN_DRIVER_MLX5, -EIO);
+	add_chain(ret, WIRE_FN_UVERBS, -EIO);
+}

@@ -177,6 +177,20 @@ struct wire_folio *add_folio(struct incident *in, uint64_t index, int64_t extra)
 	return f;
 }
 
+void add_rival(struct incident *in, const struct wire_folio *f, uint64_t pin_id)
+{
+	struct holders *all = &in->holders;
+
+	all->pins[all->npins] = (struct wire_holder){
+		.hdr = { .kind = WIRE_HOLDER, .version = WIRE_VERSION, .size = sizeof(struct wire_holder),
+			 .time_ns = f->hdr.time_ns, .span_id = f->hdr.span_id },
+		.pfn = f->pfn, .page = 0, .gup_call = f->gup_call,
+		.pin = { .id = pin_id, .since_ns = in->end.start_ns - NS_PER_S, .address = f->address, .pages = 2, .tgid = in->end.tgid,
+			 .tid = 4299, .gup_flags = 0x50001, .calls = 1, .via = WIRE_PIN_VIA_REGISTRATION },
+	};
+	all->holdings[all->nholdings++] = (struct holding){ .pfn = f->pfn, .pin = all->npins++ };
+}
+
 struct wire_span build_span(uint64_t id)
 {
 	return (struct wire_span){
@@ -187,6 +201,7 @@ struct wire_span build_span(uint64_t id)
 		.nvmas = 1,
 		.vmas = { { .start = RANGE, .end = RANGE + 256 * PAGE, .flags = 0x3,
 			    .file = 0xffff888055555555, .fs_magic = 0x01021994 } },
+		.npins = 1, .pins = { 0xffff888033334444 },
 	};
 }
 
@@ -340,19 +355,69 @@ struct wire_stale stale_record(const struct incident *in)
 	return stale;
 }
 
-void bench_incident(struct bench *b, const struct incident *in)
+struct wire_hazard hazard_record(const struct incident *in)
+{
+	struct wire_hazard h = { .end = in->end, .holder = in->holders.pins[0], .stranded = in->stranded, .page = in->folios[0] };
+
+	h.end.folios_seen = 0;
+	h.end.hdr.kind = WIRE_HAZARD;
+	h.end.hdr.size = sizeof(h);
+	return h;
+}
+
+struct wire_cma_blocked blocked_record(const struct incident *in)
+{
+	struct wire_cma_blocked b = { .end = in->end, .holder = in->holders.pins[0], .contig = in->contig, .page = in->folios[0] };
+
+	b.end.folios_seen = 0;
+	return b;
+}
+
+void each_record(const struct incident *in, record_fn fn, void *ctx)
 {
 	uint32_t i;
 
+	if (in->contig.pages) {
+		const struct wire_cma_blocked blocked = blocked_record(in);
+
+		fn(ctx, &blocked, sizeof(blocked));
+		return;
+	}
+	if (in->hazard) {
+		const struct wire_hazard hazard = hazard_record(in);
+
+		fn(ctx, &hazard, sizeof(hazard));
+		return;
+	}
 	for (i = 0; i < in->nfolios; i++)
-		pipeline_event(b->pipeline, &in->folios[i], sizeof(in->folios[i]), test_clock(b->mono_ns));
+		fn(ctx, &in->folios[i], sizeof(in->folios[i]));
+	for (i = 0; i < in->holders.nholdings; i++) {
+		const struct holding *h = &in->holders.holdings[i];
+		struct wire_holder record = in->holders.pins[h->pin];
+
+		record.pfn = h->pfn;
+		record.page = h->page;
+		fn(ctx, &record, sizeof(record));
+	}
 	if (in->stale) {
 		const struct wire_stale stale = stale_record(in);
 
-		pipeline_event(b->pipeline, &stale, sizeof(stale), test_clock(b->mono_ns));
+		fn(ctx, &stale, sizeof(stale));
 	} else {
-		pipeline_event(b->pipeline, &in->end, sizeof(in->end), test_clock(b->mono_ns));
+		fn(ctx, &in->end, sizeof(in->end));
 	}
+}
+
+static void send_record(void *ctx, const void *record, size_t size)
+{
+	struct bench *b = ctx;
+
+	pipeline_event(b->pipeline, record, size, test_clock(b->mono_ns));
+}
+
+void bench_incident(struct bench *b, const struct incident *in)
+{
+	each_record(in, send_record, b);
 }
 
 struct facts test_facts(void)
@@ -383,6 +448,8 @@ struct facts test_facts(void)
 	f.err[FACT_hugetlb_total_pages] = f.err[FACT_hugetlb_free_pages] = FACT_NOT_ASKED;
 	f.err[FACT_hugetlb_reserved_pages] = f.err[FACT_hugetlb_cgroup_max_bytes] = FACT_NOT_ASKED;
 	f.err[FACT_hugetlb_cgroup_current_bytes] = f.err[FACT_hugetlb_cgroup_max_events] = FACT_NOT_ASKED;
+	f.err[FACT_holder_buffers] = f.err[FACT_holder_files] = FACT_NOT_ASKED;
+	f.err[FACT_holder_pipes] = f.err[FACT_holder_others] = FACT_NOT_ASKED;
 	f.vfio_entry_limit = 65535;
 	f.max_map_count = 65530;
 	f.map_count = 410;

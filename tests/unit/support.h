@@ -45,6 +45,8 @@ void held_by(struct incident *in, uint64_t pinned, uint64_t memory_regions, uint
 void add_chain(struct incident *in, enum wire_fn fn, int64_t result);
 /* A small anonymous folio in a CMA pageblock with `extra` surplus references. */
 struct wire_folio *add_folio(struct incident *in, uint64_t index, int64_t extra);
+/* Another registration that was in a long-term pin of the folio. */
+void add_rival(struct incident *in, const struct wire_folio *f, uint64_t pin_id);
 /* A pin that failed in a mapping of the whole range with these VM_* flags. */
 struct wire_vma *fail_in_mapping(struct incident *in, int err, uint64_t flags);
 /* Makes it a mapping of a file of `pages` pages. */
@@ -52,6 +54,8 @@ void map_file(struct wire_vma *v, const char *fs, uint64_t pages);
 /* A pin that stopped since the OOM killer chose the process for `constraint` (enum oom_constraint). */
 void choose_victim(struct incident *in, uint32_t constraint);
 void know_libraries(struct incident *in, const char *libraries);
+/* NVIDIA's driver was asked for the pages of the range by a peer memory client that answered so. */
+void ask_driver(struct incident *in, int err, enum wire_peer_answer answer);
 /* The span of that registration, in flight. */
 struct wire_span build_span(uint64_t id);
 
@@ -77,7 +81,13 @@ void bench_close(struct bench *b);
 void bench_emit(void *ctx, const struct report *report);	/* ctx: struct bench */
 /* A stale region as the ring has it. */
 struct wire_stale stale_record(const struct incident *in);
-/* Sends the folios and the end of an incident, as the ring would. */
+/* Likewise a hazard. */
+struct wire_hazard hazard_record(const struct incident *in);
+struct wire_cma_blocked blocked_record(const struct incident *in);
+/* The records that make the incident, in the ring's order. */
+typedef void (*record_fn)(void *ctx, const void *record, size_t size);
+void each_record(const struct incident *in, record_fn fn, void *ctx);
+/* Sends them. */
 void bench_incident(struct bench *b, const struct incident *in);
 void bench_facts(struct bench *b);	/* answers the last request with known facts */
 struct facts test_facts(void);

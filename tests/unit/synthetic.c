@@ -15,21 +15,21 @@ static struct capture *capture;
 static uint64_t mono_ns = 100 * NS_PER_S + 1000;
 static uint64_t asked;
 
+static void keep_record(void *ctx, const void *record, size_t size)
+{
+	(void)ctx;
+	capture_event(capture, record, size, test_clock(mono_ns));
+}
+
 static void put(const struct incident *in, bool with_facts)
 {
 	struct facts facts = test_facts();
 	struct clock_pair now = test_clock(mono_ns);
-	uint32_t i;
 
-	for (i = 0; i < in->nfolios; i++)
-		capture_event(capture, &in->folios[i], sizeof(in->folios[i]), now);
-	if (in->stale) {
-		const struct wire_stale stale = stale_record(in);
-
-		capture_event(capture, &stale, sizeof(stale), now);
-	} else {
-		capture_event(capture, &in->end, sizeof(in->end), now);
-	}
+	/* It has sent no record yet: see below. */
+	if (in->stuck)
+		return;
+	each_record(in, keep_record, NULL);
 	if (with_facts)
 		capture_facts(capture, ++asked, &facts, now);
 }
@@ -47,6 +47,39 @@ static void put_causes(void)
 	add_chain(&in, WIRE_FN_DRIVER_RXE, -EIO);
 	add_chain(&in, WIRE_FN_UVERBS, -EIO);
 	put(&in, true);
+}
+
+static void put_asked(const struct incident *in, const struct facts *facts)
+{
+	put(in, false);
+	capture_facts(capture, ++asked, facts, test_clock(mono_ns));
+}
+
+/* What open files say, beside each grade that they have something to say to. */
+static void put_holders(void)
+{
+	struct facts facts = test_facts();
+	struct incident in;
+
+	facts.err[FACT_holder_buffers] = facts.err[FACT_holder_files] = facts.err[FACT_holder_pipes] = 0;
+	strcpy(facts.holder_files, "2 /dev/nvidia0\n1 /dev/vfio/vfio\n");
+	strcpy(facts.holder_buffers, "5 0x7f0000026000 4096\n");
+	facts.holder_pipes = 2;
+	prove_longterm_migrate_blocked_by_ref(&in);
+	in.end.tgid = 601;
+	put_asked(&in, &facts);
+	in.folios[0].refcount = in.folios[0].expected + 1024;
+	in.end.tgid = 602;
+	put_asked(&in, &facts);
+	add_rival(&in, &in.folios[0], 9001);
+	in.end.tgid = 603;
+	put_asked(&in, &facts);
+	in.holders.npins = in.holders.nholdings = 0;
+	in.folios[0].flags = WIRE_FOLIO_SHMEM | WIRE_FOLIO_ISOLATE;
+	in.end.tgid = 604;
+	facts.err[FACT_holder_others] = 0;
+	strcpy(facts.holder_others, "200 trainer /dev/nvidia0\n+ processes\n");
+	put_asked(&in, &facts);
 }
 
 /* A registration that hangs, is reported as stuck, and ends well. */
@@ -93,6 +126,7 @@ int main(int argc, char **argv)
 	if (r == 0) {
 		capture_loss(capture, &loss, test_clock(mono_ns));
 		put_causes();
+		put_holders();
 		put_stuck();
 		put_storm();
 		capture_finish(capture, test_clock(mono_ns));

@@ -124,7 +124,7 @@ static void the_others_are_ruled_out(void **state)
 
 			if (k == i)
 				assert_null(because);
-			else if (!causes[k].fn || !(causes[k].when & (in.stale ? CAUSE_DAMAGES : in.stuck ? CAUSE_HANGS : CAUSE_FAILS)))
+			else if (!causes[k].fn || !(causes[k].when & diagnose_asks(&in)))
 				continue;
 			else if (!because)
 				fail_msg("%s says nothing about %s", proofs[i].id, proofs[k].id);

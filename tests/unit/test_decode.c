@@ -124,6 +124,36 @@ static void bounds(void **state)
 	assert_int_equal(decode_event(&in.folios[0], sizeof(in.folios[0]), &ev), -EBADMSG);
 }
 
+/* What was asked of the GPU driver: an errno is one, a word is a known one, a caller is no address. */
+static void peers(void **state)
+{
+	struct wire_peer *p = &in.end.peer;
+
+	(void)state;
+	in.end.have |= WIRE_HAVE_PEER;
+	p->err = 1;
+	assert_int_equal(decode_end(), -EBADMSG);
+	p->err = -5000;
+	assert_int_equal(decode_end(), -EBADMSG);
+	p->err = -ENOMEM;
+	p->fn = WIRE_FN_MAX;
+	p->answer = WIRE_PEER_ANSWER_MAX;
+	memset(p->caller, 'x', sizeof(p->caller));
+	assert_int_equal(decode_end(), 0);
+	assert_int_equal(ev.end.peer.fn, WIRE_FN_NONE);
+	assert_int_equal(ev.end.peer.answer, WIRE_PEER_ANSWER_UNSEEN);
+	assert_int_equal(strlen(ev.end.peer.caller), WIRE_CALLER_LEN - 1);
+	strcpy(p->caller, "0xffffffffc0401000");
+	assert_int_equal(decode_end(), 0);
+	assert_string_equal(ev.end.peer.caller, "?");
+	in.end.have |= WIRE_HAVE_EXPORT;
+	assert_int_equal(decode_end(), -EBADMSG);
+	in.end.export = (struct wire_export){ .time_ns = in.end.hdr.time_ns, .status = 0x56, .failed = 1 };
+	assert_int_equal(decode_end(), 0);
+	in.end.export.time_ns++;
+	assert_int_equal(decode_end(), -EBADMSG);
+}
+
 /* Of a stack: an address in a file, one in none, one below a mapping that was taken for it, the kernel's. */
 static void frames(void **state)
 {
@@ -207,7 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(good_records), TEST(unaligned), TEST(every_other_size), TEST(failure_leaves_the_result_alone),
-		TEST(kinds_and_versions), TEST(bounds), TEST(frames), TEST(success_only_of_what_was_stuck),
+		TEST(kinds_and_versions), TEST(bounds), TEST(peers), TEST(frames), TEST(success_only_of_what_was_stuck),
 		TEST(unknown_words_become_unknown), TEST(strings), TEST(spans),
 	};
 

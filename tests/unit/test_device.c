@@ -229,6 +229,29 @@ static void bar1(void **state)
 	unknown("gpu_bar1_exhausted", "\"udmabuf\"");
 }
 
+/* For an importer that can do with moving buffers the driver maps within the attach, whose own ENOMEM is another thing. */
+static void mapped_while_attaching(void **state)
+{
+	(void)state;
+	prove_gpu_bar1_exhausted(&in);
+	in.end.chain[0].fn = WIRE_FN_DMABUF_ATTACH;
+	unknown("gpu_bar1_exhausted", "dma_buf_map_attachment did not fail");
+	id.fn_watched[WIRE_FN_NV_DMABUF_MAP] = false;
+	expect("gpu_bar1_exhausted", CONFIDENCE_likely);
+	id.fn_watched[WIRE_FN_NV_DMABUF_MAP] = true;
+	in.end.nchain = 0;
+	add_chain(&in, WIRE_FN_NV_DMABUF_MAP, -ENOMEM);
+	add_chain(&in, WIRE_FN_DMABUF_ATTACH, -ENOMEM);
+	add_chain(&in, WIRE_FN_UMEM_DMABUF, -ENOMEM);
+	add_chain(&in, WIRE_FN_REG_DMABUF_MR, -ENOMEM);
+	expect("gpu_bar1_exhausted", CONFIDENCE_likely);
+	assert_string_equal(incident_stage(&in, &id), "dmabuf");
+	assert_true(evidence_says(&d.verdict, "nv_dma_buf_map = -ENOMEM"));
+	assert_non_null(ruled_out(&d, "gpu_not_gdr_capable"));
+	strcpy(in.end.args.exporter, "udmabuf");
+	unknown("gpu_bar1_exhausted", "\"udmabuf\"");
+}
+
 static void attaching_to_a_gpu(void **state)
 {
 	(void)state;
@@ -248,7 +271,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(answers_of_the_firmware), TEST(no_command_failed), TEST(timeouts), TEST(errnos_of_the_mapping),
 		TEST(another_mapping), TEST(a_mapping_that_is_not_watched), TEST(the_umem_function_ran_short), TEST(peer_memory), TEST(bar1),
-		TEST(attaching_to_a_gpu),
+		TEST(mapped_while_attaching), TEST(attaching_to_a_gpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,10 @@ static void all_facts_are_read(void **state)
 	assert_int_equal(facts.hugetlb_cgroup_current_bytes, 2097152);
 	assert_int_equal(facts.hugetlb_cgroup_max_events, 9);
 	assert_int_equal(facts.io_uring_pages, 2);
+	assert_string_equal(facts.holder_buffers, "5 0x7f0000000ff0 32\n");
+	assert_string_equal(facts.holder_files, "");
+	assert_int_equal(facts.holder_pipes, 0);
+	assert_string_equal(facts.holder_others, "");
 	assert_int_equal(facts.vfio_entry_limit, 65535);
 	assert_int_equal(facts.max_map_count, 65530);
 	assert_int_equal(facts.map_count, 2);

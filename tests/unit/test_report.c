@@ -184,6 +184,31 @@ static void omitted_pages_are_counted(void **state)
 	assert_string_equal(missing(r, "pages"), "3 descriptions were lost: the event ring was full");
 }
 
+/* Registrations that have not ended have taken what room there is for pins, but for what this one is sure of. */
+static void holders_put_aside_are_told(void **state)
+{
+	struct wire_holder h;
+
+	(void)state;
+	add_rival(&in, &in.folios[0], 1);
+	h = in.holders.pins[0];
+	for (uint32_t i = 0; i < 32 * WIRE_HOLDERS_MAX; i++) {
+		h.hdr.span_id = 5000 + i / WIRE_HOLDERS_MAX;
+		h.pin.id = 100 + i;
+		h.pfn = i;
+		pipeline_event(bench.pipeline, &h, sizeof(h), test_clock(bench.mono_ns));
+	}
+	add_rival(&in, add_folio(&in, 1, 1024), 2);
+	assert_null(missing(report(true), "first_pin"));
+	in.end.hdr.span_id++;
+	for (uint32_t i = 2; i < 5; i++)
+		add_rival(&in, add_folio(&in, i, 1024), 1 + i);
+	for (uint32_t i = 0; i < in.nfolios; i++)
+		in.folios[i].hdr.span_id = in.holders.pins[i].hdr.span_id = in.end.hdr.span_id;
+	assert_string_equal(missing(report(true), "first_pin"),
+			    "3 records of who holds these pages were put aside: more pins than are kept of one registration, or too many registrations failed at once");
+}
+
 static void facts_that_came(void **state)
 {
 	struct json_object *r = report(true);
@@ -549,7 +574,7 @@ int main(void)
 		TEST(envelope), TEST(uuid_holds_the_time), TEST(process),
 		TEST(a_suspended_node_dates_the_start_right), TEST(registration),
 		TEST(direction_is_the_kernels_test), TEST(chain_pin_migration_pages),
-		TEST(omitted_pages_are_counted), TEST(facts_that_came), TEST(facts_that_did_not_come),
+		TEST(omitted_pages_are_counted), TEST(holders_put_aside_are_told), TEST(facts_that_came), TEST(facts_that_did_not_come),
 		TEST(a_node_without_cma_misses_nothing), TEST(what_the_kernel_did_not_tell),
 		TEST(allocation_classes), TEST(stages), TEST(cgroups), TEST(hostile_strings),
 		TEST(no_kernel_pointer_leaves), TEST(the_largest_report), TEST(loss_is_told),

@@ -46,6 +46,8 @@ static void failure(uint32_t tgid)
 
 	in.end.tgid = tgid;
 	in.end.hdr.span_id++;
+	for (uint32_t i = 0; i < in.nfolios; i++)
+		in.folios[i].hdr.span_id = in.end.hdr.span_id;
 	in.end.hdr.time_ns = bench.mono_ns - 1000;
 	bench_incident(&bench, &in);
 	if (bench.nasks > asks)
@@ -216,6 +218,24 @@ static void another_stage_is_another_kind(void **state)
 	assert_int_equal(bench.nreports, 2);
 	assert_string_not_equal(jstr(bench.reports[0], "registration.stage"),
 				jstr(bench.reports[1], "registration.stage"));
+}
+
+/* What is known of who holds the pages gets better as a process is watched: that must be told. */
+static void another_grade_is_another_kind(void **state)
+{
+	(void)state;
+	reopen(16, 16, 4);
+	prove_longterm_migrate_blocked_by_ref(&in);
+	in.folios[0].refcount = in.folios[0].expected + 1;
+	failure_in(1, 1);
+	failure_in(1, 1);
+	assert_int_equal(bench.nreports, 1);
+	in.folios[0].refcount = in.folios[0].expected + 1024;
+	failure_in(1, 1);
+	failure_in(1, 1);
+	assert_int_equal(bench.nreports, 2);
+	assert_string_equal(jstr(bench.reports[0], "verdict.cause"), jstr(bench.reports[1], "verdict.cause"));
+	assert_string_not_equal(jstr(bench.reports[0], "first_pin.grade"), jstr(bench.reports[1], "first_pin.grade"));
 }
 
 static void a_summary_names_cgroup_and_stage(void **state)
@@ -479,7 +499,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(repeats_are_folded), TEST(a_window_without_repeats_says_nothing),
 		TEST(others_are_not_folded_into_it), TEST(an_evicted_window_is_summed_up), TEST(finish_sums_up),
-		TEST(settings_of_zero), TEST(another_stage_is_another_kind),
+		TEST(settings_of_zero), TEST(another_stage_is_another_kind), TEST(another_grade_is_another_kind),
 		TEST(a_summary_names_cgroup_and_stage), TEST(a_noisy_cgroup_hides_no_other),
 		TEST(further_kinds_are_summed_up), TEST(further_kinds_that_differ),
 		TEST(a_budget_is_for_one_window), TEST(places_go_to_who_has_less),

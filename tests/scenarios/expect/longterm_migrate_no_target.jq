@@ -9,5 +9,5 @@ $truth[0] as $t
 	cause("longterm_migrate_no_target"),
 	check("confidence"; .verdict.confidence | IN("proven", "likely")),
 	stage(["placement", "pin"]),
-	check("first_pin"; .first_pin == null)
+	check("first_pin"; .first_pin == null or (.first_pin.grade == "no_migration_target" and .first_pin.pid == null))
 ])
