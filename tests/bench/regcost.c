@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * regcost [--modes LIST] [--slots LIST] [--sizes LIST] [--repeats N] [--rounds N] [--ops N]
+ * regcost [--op register|pin|module|direct] [--area none|cma|movable] [--modes LIST] [--slots LIST] [--sizes LIST] [--repeats N]
+ *         [--rounds N] [--ops N]
  *
- * What ibv_reg_mr + ibv_dereg_mr costs with nobody watching, with pinwhy, with empty programs in
+ * What ibv_reg_mr + ibv_dereg_mr costs, or a first pin and its release (in memory of that area), or one on GUP's slow path by
+ * another module or for direct I/O, with nobody watching, with pinwhy, with empty programs in
  * pinwhy's places, and with a bpftrace script that does the same work. Blocks alternate
  * with blocks of "off", and a block is compared with the two "off" next to it, so that what
  * drifts in the guest does not count; the first of all repeats is dropped. Prints lines of JSON.
@@ -26,18 +28,21 @@
 #define SIZES_MAX 8
 #define REPEATS_MAX 16
 #define BLOCKS_MAX (TRACERS_MAX * (REPEATS_MAX + 1))
-#define HIT_OPS 20	/* registrations while runs are counted */
+#define HIT_OPS 20	/* operations while runs are counted */
 
 static const struct tracer *const known[] = { &pinwhy_tracer, &floor_tracer, &bpftrace_tracer };
 
+static const struct operation *const operations[] = { &op_register, &op_pin, &op_module, &op_direct };
+
 static struct {
+	const struct operation *op;
 	const struct tracer *tracer[TRACERS_MAX];
 	uint32_t ntracers;
 	size_t size[SIZES_MAX];
 	uint32_t nsizes;
 	uint32_t repeats;
 	struct series_shape shape;
-} plan = { .repeats = 3, .shape = { .rounds = 41, .ops = 50 } };
+} plan = { .op = &op_register, .repeats = 3, .shape = { .rounds = 41, .ops = 50 } };
 
 struct cost {
 	uint64_t mean, median;
@@ -74,6 +79,17 @@ static void take_tracer(const char *name)
 	die("no mode is called '%s'; there are pinwhy, floor, bpftrace", name);
 }
 
+static void take_op(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(operations); i++) {
+		if (strcmp(operations[i]->name, name))
+			continue;
+		plan.op = operations[i];
+		return;
+	}
+	die("no operation is called '%s'; there are register, pin, module and direct", name);
+}
+
 static void take_size(const char *text)
 {
 	if (plan.nsizes == SIZES_MAX)
@@ -93,6 +109,8 @@ static uint32_t number(const char *text, uint32_t min, uint32_t max)
 static void option_set(int option)
 {
 	switch (option) {
+	case 'p': take_op(optarg); break;
+	case 'a': pin_area(optarg); break;
 	case 'm': each_word(optarg, take_tracer); break;
 	case 'l': pinwhy_restrict(optarg); break;
 	case 's': each_word(optarg, take_size); break;
@@ -109,6 +127,7 @@ static void options_parse(int argc, char **argv)
 		{ "modes", required_argument, NULL, 'm' },   { "slots", required_argument, NULL, 'l' },
 		{ "sizes", required_argument, NULL, 's' },   { "repeats", required_argument, NULL, 'r' },
 		{ "rounds", required_argument, NULL, 'n' },  { "ops", required_argument, NULL, 'o' },
+		{ "op", required_argument, NULL, 'p' },	     { "area", required_argument, NULL, 'a' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int option;
@@ -156,6 +175,7 @@ static void setup_line(void)
 	json_str("type", "setup");
 	json_str("kernel", u.release);
 	json_str("machine", u.machine);
+	json_str("op", plan.op->name);
 	json_num("repeats", plan.repeats);
 	json_num("rounds", plan.shape.rounds);
 	json_num("ops", plan.shape.ops);
@@ -183,7 +203,7 @@ static void hit_lines(const struct tracer *tracer, size_t size, const struct hoo
 		json_str("slot", after->hook[i].slot);
 		json_str("variant", after->hook[i].variant);
 		json_str("target", after->hook[i].target);
-		json_num("registrations", HIT_OPS);
+		json_num("times", HIT_OPS);
 		json_num("hits", (int64_t)(after->hook[i].runs - before->hook[i].runs));
 		line_close();
 	}
@@ -200,14 +220,14 @@ static void count_hits(const struct tracer *tracer, size_t size)
 	if (tracer->hooks)
 		tracer->hooks(&before);
 	runs = all_runs(&programs);
-	series_register(size, HIT_OPS);
+	plan.op->times(size, HIT_OPS);
 	runs = all_runs(&programs) - runs;
 	if (tracer->hooks)
 		tracer->hooks(&after);
 	hit_lines(tracer, size, &before, &after);
 	line_open("runs", tracer->name, size);
 	json_num("programs", programs);
-	json_num("registrations", HIT_OPS);
+	json_num("times", HIT_OPS);
 	json_num("runs", (int64_t)runs);
 	line_close();
 }
@@ -250,7 +270,7 @@ static void measure(const char *mode, uint32_t block, struct cost *ret_costs)
 	static struct series series;
 
 	for (uint32_t i = 0; i < plan.nsizes; i++) {
-		series_run(&plan.shape, plan.size[i], &series);
+		series_run(plan.op, &plan.shape, plan.size[i], &series);
 		ret_costs[i] = (struct cost){ series.mean, series.median };
 		block_line(mode, block, plan.size[i], &series);
 	}
@@ -262,10 +282,12 @@ static void measure_watched(uint32_t block)
 	uint64_t before;
 
 	tracer->start();
+	plan.shape.between = tracer->between;
 	before = series_registrations();
 	if (block < plan.ntracers)
 		describe(tracer);
 	measure(tracer->name, block, watched[block]);
+	plan.shape.between = NULL;
 	tracer->stop(series_registrations() - before);
 }
 
@@ -360,7 +382,7 @@ int main(int argc, char **argv)
 	options_parse(argc, argv);
 	run_stats("0");
 	setup_line();
-	series_setup(largest_size());
+	plan.op->setup(largest_size());
 	measure_all();
 	results();
 	return EXIT_AS_EXPECTED;

@@ -27,7 +27,20 @@ static struct rdma rdma;
 static struct outcome outcome;
 static char *buffer, *hole;
 
-void series_setup(size_t buffer_bytes)
+static void register_times(size_t size, unsigned int times)
+{
+	for (unsigned int i = 0; i < times; i++) {
+		struct ibv_mr *mr = rdma_register(&rdma, buffer, size, ACCESS, &outcome);
+
+		if (!mr)
+			die_errno("ibv_reg_mr of %zu bytes", size);
+		rdma_deregister(mr);
+	}
+	if (outcome.ok > REGISTRATIONS_LAST)
+		die("more than %u registrations: rxe's index has grown on the way; measure less", REGISTRATIONS_LAST);
+}
+
+static void register_setup(size_t buffer_bytes)
 {
 	rdma_open(&rdma, "rxe0");
 	buffer = mmap(NULL, buffer_bytes + 2 * page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -40,7 +53,7 @@ void series_setup(size_t buffer_bytes)
 	hole = buffer + buffer_bytes + page_bytes();
 	if (munmap(hole, page_bytes()))
 		die_errno("munmap");
-	series_register(page_bytes(), REGISTRATIONS_FIRST);
+	register_times(page_bytes(), REGISTRATIONS_FIRST);
 }
 
 uint64_t thread_instructions(void)
@@ -49,17 +62,6 @@ uint64_t thread_instructions(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-void series_register(size_t size, unsigned int times)
-{
-	for (unsigned int i = 0; i < times; i++) {
-		struct ibv_mr *mr = rdma_register(&rdma, buffer, size, ACCESS, &outcome);
-
-		if (!mr)
-			die_errno("ibv_reg_mr of %zu bytes", size);
-		rdma_deregister(mr);
-	}
 }
 
 void series_register_hole(void)
@@ -118,24 +120,26 @@ static void wait_for_round(void)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
-static uint64_t round_run(size_t size, unsigned int ops)
+static uint64_t round_run(const struct operation *op, const struct series_shape *shape, size_t size)
 {
 	uint64_t before;
 
+	if (shape->between)
+		shape->between();
 	wait_for_round();
 	before = thread_instructions();
-	series_register(size, ops);
-	return (thread_instructions() - before) / ops;
+	op->times(size, shape->ops);
+	return (thread_instructions() - before) / shape->ops;
 }
 
-void series_run(const struct series_shape *shape, size_t size, struct series *ret_series)
+void series_run(const struct operation *op, const struct series_shape *shape, size_t size, struct series *ret_series)
 {
-	if (outcome.ok + (uint64_t)shape->rounds * shape->ops > REGISTRATIONS_LAST)
-		die("more than %u registrations: rxe's index would grow on the way; measure less", REGISTRATIONS_LAST);
-	round_run(size, shape->ops);
+	round_run(op, shape, size);
 	ret_series->rounds = shape->rounds - 1;
 	for (unsigned int i = 0; i < ret_series->rounds; i++)
-		ret_series->round[i] = round_run(size, shape->ops);
+		ret_series->round[i] = round_run(op, shape, size);
 	ret_series->mean = mean_of(ret_series->round, ret_series->rounds);
 	ret_series->median = median_of(ret_series->round, ret_series->rounds);
 }
+
+const struct operation op_register = { "register", register_setup, register_times };

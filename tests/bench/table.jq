@@ -14,7 +14,7 @@ def share($off): . * 1000 / $off | round / 10 | "\(.) %";
 | (["floor", "pinwhy", "bpftrace"] | map(select(IN($measured[])))) as $modes
 | def cost($mode; $size): $lines[] | select(.type == "cost" and .mode == $mode and .size == $size);
 
-"Kernel \($setup.kernel), \($setup.machine): instructions per ibv_reg_mr + ibv_dereg_mr, mean of \($setup.repeats) repeats of \($setup.rounds - 1) rounds of \($setup.ops).",
+"Kernel \($setup.kernel), \($setup.machine): instructions per \({ register: "ibv_reg_mr + ibv_dereg_mr", pin: "os_lock_user_pages + os_unlock_user_pages" }[$setup.op]), mean of \($setup.repeats) repeats of \($setup.rounds - 1) rounds of \($setup.ops).",
 "",
 (["size", "off"] + $modes + ["spread of repeats", "pinwhy / off", "pinwhy / floor"]
 	+ if $modes | index("bpftrace") then ["bpftrace / pinwhy"] else [] end
@@ -32,10 +32,10 @@ def share($off): . * 1000 / $off | round / 10 | "\(.) %";
 	| "\($size | size): off \(.median | thousands), "
 	+ ($modes | map("\(.) \(cost(.; $size).added_median | signed)") | join(", "))] | join("; ")) + ".",
 "",
-(["slot", "attached by", "to", "runs per registration", "BPF instructions", "verified", "machine code bytes"]
+(["slot", "attached by", "to", "runs per operation", "BPF instructions", "verified", "machine code bytes"]
 	| row, (["---", "---", "---", "---:", "---:", "---:", "---:"] | row)),
 ($lines[] | select(.type == "program") | .slot as $slot
-	| ([$lines[] | select(.type == "hits" and .mode == "pinwhy" and .slot == $slot) | .hits / .registrations]
+	| ([$lines[] | select(.type == "hits" and .mode == "pinwhy" and .slot == $slot) | .hits / .times]
 		| unique | map(tostring) | join(", ")) as $runs
 	| [.slot, .variant, "`\(.target)`", $runs, (.bpf_instructions, .verified_instructions, .jited_bytes | thousands)] | row),
 "",

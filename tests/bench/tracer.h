@@ -27,6 +27,7 @@ struct tracer {
 	/* `registrations` were made since start: whoever counts them must have the same number. */
 	void (*stop)(uint64_t registrations);
 	void (*hooks)(struct hooks *ret_hooks);	/* NULL = does not tell */
+	void (*between)(void);			/* between rounds, not measured; NULL = nothing to do */
 };
 
 extern const struct tracer pinwhy_tracer, floor_tracer, bpftrace_tracer;

@@ -121,4 +121,4 @@ static void bpftrace_stop(uint64_t registrations)
 	close(child_output);
 }
 
-const struct tracer bpftrace_tracer = { "bpftrace", bpftrace_start, bpftrace_stop, NULL };
+const struct tracer bpftrace_tracer = { "bpftrace", bpftrace_start, bpftrace_stop, NULL, NULL };

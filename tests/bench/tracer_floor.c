@@ -146,4 +146,4 @@ static void floor_hooks(struct hooks *ret_hooks)
 	}
 }
 
-const struct tracer floor_tracer = { "floor", floor_start, floor_stop, floor_hooks };
+const struct tracer floor_tracer = { "floor", floor_start, floor_stop, floor_hooks, NULL };

@@ -114,13 +114,29 @@ slot_states() { pinwhy_scrape | sed -n 's/^pinwhy_slot_state{slot="\([^"]*\)",st
 slot_state() { slot_states | awk -v slot="$1" '$1 == slot { print $2 }'; }
 slot_attached() { case $(slot_state "$1") in attached | active) ;; *) return 1 ;; esac; }
 
-# What a slot that may be absent hooks: with this in the kernel it must be attached all the same.
-slot_symbol() {
+# What a slot that may be absent needs: with all of this in the kernel it must be attached all the same.
+slot_symbols() {
 	case $1 in
+	nv_* | armed_* | cma_* | peer_* | putback | migrate_* | collect) echo bpf_loop ;;
+	esac
+	case $1 in
+	putback | migrate_*) ;;
 	collect) echo collect_longterm_unpinnable_folios ;;
 	reg_mr_ioctl_*) echo ib_uverbs_handler_UVERBS_METHOD_REG_MR ;;
 	vfio_map_*) echo vfio_iommu_type1_ioctl ;;
 	devx_umem_*) echo mlx5_ib_handler_MLX5_IB_METHOD_DEVX_UMEM_REG ;;
+	nv_unlock) echo os_unlock_user_pages ;;
+	nv_*) echo os_lock_user_pages ;;
+	peer_pages_*) echo nvidia_p2p_get_pages ;;
+	peer_persistent_*) echo nvidia_p2p_get_pages_persistent ;;
+	peer_acquire_exit) echo nv_mem_acquire ;;
+	peer_acquire_nc_exit) echo nv_mem_acquire_nc ;;
+	dmabuf_nv_*_exit) echo "$1" | sed 's/^dmabuf_nv_\(.*\)_exit$/nv_dma_buf_\1/' ;;
+	umem_dmabuf_*) echo ib_umem_dmabuf_get ;;
+	reg_dmabuf_*) echo ib_uverbs_handler_UVERBS_METHOD_REG_DMABUF_MR ;;
+	user_account_*) echo __io_account_mem ;;
+	cma_*) echo __traceiter_cma_alloc_finish ;;
+	armed_unpin_user_folio | armed_unpin_folio | armed_unpin_folios) echo "${1#armed_}" ;;
 	mkey_exit) echo mlx5_core_create_mkey ;;
 	fw_command) echo cmd_status_err ;;
 	driver_reg_mr_exit) echo no_function_is_set ;;
@@ -129,34 +145,41 @@ slot_symbol() {
 	mana_ib_reg_mr_exit | bnxt_re_reg_mr_exit | irdma_reg_mr_exit | erdma_reg_mr_exit | siw_reg_mr_exit | mlx[45]_ib_reg_mr_exit)
 		echo "${1%_reg_mr_exit}_reg_user_mr"
 		;;
-	*) echo .\* ;; # any line: this one may not be absent
+	*) ;; # nothing: this one may not be absent
 	esac
 }
 
-# Names of the kernel's functions, read anew only when modules have come or gone.
-functions_now() {
-	functions_key=$(cut -d ' ' -f 1 /proc/modules | cksum)
-	[ "$(cat /tmp/functions.key 2>/dev/null)" = "$functions_key" ] && return
-	awk '{ print $3 }' /proc/kallsyms >/tmp/functions.now
-	echo "$functions_key" >/tmp/functions.key
+# Slots whose functions are all in this kernel, in /tmp/slots.must: read anew only when modules have come or gone.
+slots_must() {
+	must_key=$(cut -d ' ' -f 1 /proc/modules | md5sum)
+	[ "$(cat /tmp/slots.key 2>/dev/null)" = "$must_key" ] && return
+	slot_states | while read -r slot _; do
+		# shellcheck disable=SC2046 # several words
+		echo "$slot" $(slot_symbols "$slot")
+	done >/tmp/slots.symbols
+	awk '
+		FNR == NR { missing[$1] = NF - 1; for (i = 2; i <= NF; i++) users[$i] = users[$i] " " $1; next }
+		$3 in users { n = split(users[$3], list, " "); for (i = 1; i <= n; i++) missing[list[i]]--; delete users[$3] }
+		END { for (slot in missing) if (missing[slot] == 0) print slot }' /tmp/slots.symbols /proc/kallsyms >/tmp/slots.must
+	# Of an instance that does not answer yet nothing is learned.
+	[ ! -s /tmp/slots.must ] || echo "$must_key" >/tmp/slots.key
 }
 
 # Slots that are not as they must be: all attached, but those on demand and those whose function is not there.
 slots_amiss() {
-	functions_now
-	slot_states | while read -r slot state; do
-		case $slot:$state in
-		*:attached | *:active | dma_map_exit:disabled | pin_fast_*:disabled | fork_madvise_*:disabled | stale_*:disabled) ;;
-		*:absent) ! grep -qx "$(slot_symbol "$slot")" /tmp/functions.now || echo "$slot $state" ;;
-		*) echo "$slot $state" ;;
-		esac
-	done
+	slots_must
+	[ -s /tmp/slots.must ] || { echo "no slots are told"; return; }
+	slot_states | awk '
+		FNR == NR { must[$1]; next }
+		$2 == "attached" || $2 == "active" || ($2 == "absent" && !($1 in must)) { next }
+		$2 == "disabled" && /^(dma_map_exit|pin_fast_|fork_madvise_|stale_|trace_|armed_)/ { next }
+		{ print }' /tmp/slots.must -
 }
 
 all_slots_attached() {
 	slots_amiss >/tmp/slots.amiss
 	cat /tmp/slots.amiss
-	[ ! -s /tmp/slots.amiss ] && slot_attached reg_mr_exit && slot_attached putback
+	[ ! -s /tmp/slots.amiss ] && slot_attached reg_mr_exit
 }
 
 # How many reports there are, of all kinds or of kind $1.
@@ -211,9 +234,13 @@ expect() {
 	esac
 }
 
+# The word pinhold.cma_blocks=N on the kernel command line leaves pageblocks behind as CMA of no area, as kexec handover
+# does: what the module that does it is to be told.
+left_cma() { sed -n 's/.* pinhold\.\(cma_blocks=[0-9]*\).*/\1/p' /proc/cmdline; }
+
 # The area of this boot by the kernel's own tables: cma, movable or none.
 boot_area() {
-	if awk '$1 == "CmaTotal:" { kib = $2 } END { exit !(kib > 0) }' /proc/meminfo; then
+	if [ -n "$(left_cma)" ] || awk '$1 == "CmaTotal:" { kib = $2 } END { exit !(kib > 0) }' /proc/meminfo; then
 		echo cma
 	elif awk '/^Node/ { movable = /Movable/ } movable && $1 == "present" { n += $2 } END { exit !(n > 0) }' /proc/zoneinfo; then
 		echo movable
@@ -229,9 +256,10 @@ small_ring() { printf '[ring]\nbytes = 4096\n'; }
 big_ring() { printf '[ring]\nbytes = 16777216\n'; }
 
 # Modules that the scenario programs need.
+# shellcheck disable=SC2046 # one word or none
 scenario_modules() {
 	modprobe configfs 2>/dev/null
 	modprobe null_blk nr_devices=1 gb=4 &&
 		modprobe dm_mod && modprobe dm_delay &&
-		{ [ -c /dev/pinhold ] || insmod /tests/kmod/pinhold.ko; }
+		{ [ -c /dev/pinhold ] || insmod /tests/kmod/pinhold.ko $(left_cma); }
 }
