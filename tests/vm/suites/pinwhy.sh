@@ -249,8 +249,11 @@ boot_area() {
 	fi
 }
 
-# Settings: every failure gets a report of its own, however often it repeats.
-no_folding() { printf '[storm]\nburst = 10000\nsignatures = 4096\ncgroup_reports = 1000000\n'; }
+# Settings: every failure gets a report of its own, however often it repeats, and facts the milliseconds that an
+# emulated processor beside a busy one may need for them.
+no_folding() {
+	printf '[storm]\nburst = 10000\nsignatures = 4096\ncgroup_reports = 1000000\n[facts]\ndeadline_ms = %s\n' "${1:-3000}"
+}
 stuck_after() { printf '[stuck]\nafter_ms = %s\n' "$1"; }
 small_ring() { printf '[ring]\nbytes = 4096\n'; }
 big_ring() { printf '[ring]\nbytes = 16777216\n'; }
