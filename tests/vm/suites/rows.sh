@@ -27,9 +27,17 @@ judge_silence() {
 		all_slots_attached
 }
 
+# hazards_told NAME: all of the row's pages have been told as stranded. That happens before the registration fails, but
+# facts are read of one hazard after another, so that the failure may overtake some.
+hazards_told() {
+	told_pages=$(sed -n "$((reports_before + 1)),\$s/.*\"stranded\":{\"pages\":\([0-9]*\).*/\1/p" "$PINWHY_REPORTS" | awk '{ n += $1 } END { print n + 0 }')
+	[ "$told_pages" -ge "$(row_field "$1" 'pages|length')" ]
+}
+
 # judge_report NAME: exactly one report of a failure came, and of hazards only where a first pin is watched.
 judge_report() {
 	wait_until 30 kind_reaches registration_failed $((told_before + 1)) || return 1
+	[ "$(row_field "$1" first_pin)" != nvidia ] || wait_until 30 hazards_told "$1"
 	sed -n "$((reports_before + 1)),\$p" "$PINWHY_REPORTS" >"$ROWS/$1.jsonl"
 	grep '"kind":"registration_failed"' "$ROWS/$1.jsonl" >"$ROWS/$1.report.json"
 	grep '"kind":"hazard"' "$ROWS/$1.jsonl" >"$ROWS/$1.hazards.jsonl"
