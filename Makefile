@@ -90,8 +90,7 @@ check-guests: all guest-programs
 
 # The causal matrix alone, on every kernel that has a row.
 matrix: all guest-programs
-	@grep -w matrix tests/vm/plan.list >$(BUILD)/matrix.list
-	@tests/vm/check $(BUILD)/matrix.list
+	@tests/vm/check --suite matrix
 
 # What `check` runs at a tenth, at full count.
 soak: all guest-programs
@@ -130,7 +129,7 @@ help:
 ## make check-quick  those tests that need neither a guest nor root
 ## make matrix       the causal matrix on every kernel
 ## make vm K=6.1     a shell in a guest with pinwhy inside
-## make check-vm K=6.1 S=matrix    one suite on one kernel
+## make check-vm K=6.1 [S=matrix]  what make check runs on one kernel, or one suite of it
 ## make bench        what watching costs, in instructions
 ## make soak         long repetitions
 ## make install      program, manual page, unit and example configuration (DESTDIR, PREFIX=/usr)

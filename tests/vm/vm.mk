@@ -10,10 +10,11 @@ VM_KERNELS := $(shell awk '!/^[ \t]*(\#|$$)/ { print $$1 }' tests/vm/kernels.lis
 
 .PHONY: vm check-vm check-vm-host fetch vm-programs
 
-# A guest program may include the header of a test module, but never depends on its build.
+# A guest program may include the header of a test module, but never depends on its build. Static: under emulation the
+# loader takes longer than the program.
 $(BUILD)/tests/guest/%: tests/vm/guest/%.c
 	@mkdir -p $(@D)
-	$(CC) $(VM_CFLAGS) -MMD -MP -o $@ $<
+	$(CC) $(VM_CFLAGS) -static -MMD -MP -o $@ $<
 -include $(VM_GUEST_PROGRAMS:=.d)
 
 vm-programs: $(VM_GUEST_PROGRAMS)
@@ -25,9 +26,14 @@ vm_need_k = $(if $(K),,$(error say which kernel: make $@ K=NAME, with NAME one o
 vm: vm-programs
 	$(vm_need_k)tests/vm/run $(K) shell $(VM_ARGS)
 
-# One suite on one kernel: make check-vm K=6.1 S=smoke
-check-vm: vm-programs
+# What plan.list has for a kernel, or one suite of it: make check-vm K=6.1 S=matrix. With VM_ARGS the suite in a boot of its
+# own, with these options of tests/vm/run.
+check-vm: all guest-programs
+ifdef VM_ARGS
 	$(vm_need_k)tests/vm/run $(K) $(or $(S),smoke) $(VM_ARGS)
+else
+	$(vm_need_k)tests/vm/check --kernel $(K) $(if $(S),--suite $(S))
+endif
 
 # What the lab promises about itself, without a guest.
 check-vm-host:

@@ -6,7 +6,6 @@
 
 PINWHY_ADDRESS=127.0.0.1:9835
 PINWHY_REPORTS=$OUT/reports.jsonl
-EXPECT=/tests/scenarios/expect
 BIN=/tests/bin
 pinwhy_starts=0
 pinwhy_pid=0 pinwhy_log=/dev/null
@@ -19,9 +18,9 @@ pinwhy_launch() {
 	pinwhy_pid=$!
 }
 
-# The word avoid=HOW,... on the kernel command line's pinwhy.args keeps pinwhy from hooking that way, so that a
-# suite runs again with the fallbacks.
-pinwhy_avoid=$(sed -n 's/.*avoid=\([a-z0-9_:,]*\).*/\1/p' /proc/cmdline)
+# The word avoid=HOW,... among the suite's arguments or on the kernel command line keeps pinwhy from hooking that way,
+# so that a suite runs again with the fallbacks.
+pinwhy_avoid=$(echo " ${SUITE_ARGS-} $(cat /proc/cmdline)" | sed -n 's/.*[ ,]avoid=\([a-z0-9_:,]*\).*/\1/p')
 
 # Adds the ways to avoid to the configuration file among the arguments, or makes one.
 avoid_config() {
@@ -44,7 +43,7 @@ pinwhy_start() {
 pinwhy_alive() { kill -0 "$pinwhy_pid" 2>/dev/null; }
 pinwhy_said_ready() { grep -q READY "$pinwhy_log"; }
 pinwhy_ready_or_dead() { pinwhy_said_ready || ! pinwhy_alive; }
-pinwhy_readyz() { wget -q -O /dev/null "http://$PINWHY_ADDRESS/readyz"; }
+pinwhy_readyz() { "$BIN/lab" get "$PINWHY_ADDRESS" /readyz >/dev/null; }
 pinwhy_ready() { pinwhy_alive && pinwhy_said_ready && pinwhy_readyz; }
 
 # Is every slot that must not be hooked one way hooked another way, if it is to be hooked at all?
@@ -81,36 +80,17 @@ pinwhy_stop() {
 	wait "$pinwhy_pid"
 }
 
-pinwhy_scrape() { wget -q -O - "http://$PINWHY_ADDRESS/metrics"; }
+pinwhy_scrape() { "$BIN/lab" get "$PINWHY_ADDRESS" /metrics; }
 
 # pinwhy_metric NAME [LABEL="VALUE"]...: the sum of all series of the metric that carry the labels.
 # A metric that is not there at all is an error, so that a wrong name never reads as 0.
-pinwhy_metric() {
-	metric_name=$1
-	shift
-	pinwhy_scrape | awk -v name="$metric_name" -v labels="$*" '
-		BEGIN { n = split(labels, want, " ") }
-		$1 == "#" && $3 == name { family = 1 }
-		{
-			series = $1
-			bare = series
-			sub(/[{].*/, "", bare)
-			if (bare != name)
-				next
-			family = 1
-			for (i = 1; i <= n; i++)
-				if (index(series, want[i]) == 0)
-					next
-			sum += $NF
-		}
-		END { if (!family) exit 1; printf "%.0f\n", sum }'
-}
+pinwhy_metric() { "$BIN/lab" metric "$PINWHY_ADDRESS" "$@"; }
 
 registrations_ok() { pinwhy_metric pinwhy_registrations_total 'result="ok"'; }
 registrations_failed() { pinwhy_metric pinwhy_registrations_total 'result="failed"'; }
 
 # "slot state" for each slot of the running instance.
-slot_states() { pinwhy_scrape | sed -n 's/^pinwhy_slot_state{slot="\([^"]*\)",state="\([^"]*\)"} 1$/\1 \2/p'; }
+slot_states() { "$BIN/lab" slots "$PINWHY_ADDRESS"; }
 slot_state() { slot_states | awk -v slot="$1" '$1 == slot { print $2 }'; }
 slot_attached() { case $(slot_state "$1") in attached | active) ;; *) return 1 ;; esac; }
 
@@ -151,35 +131,34 @@ slot_symbols() {
 
 # Slots whose functions are all in this kernel, in /tmp/slots.must: read anew only when modules have come or gone.
 slots_must() {
-	must_key=$(cut -d ' ' -f 1 /proc/modules | md5sum)
-	[ "$(cat /tmp/slots.key 2>/dev/null)" = "$must_key" ] && return
+	cut -d ' ' -f 1 /proc/modules >/tmp/slots.now
+	cmp -s /tmp/slots.now /tmp/slots.key && return
 	slot_states | while read -r slot _; do
 		# shellcheck disable=SC2046 # several words
 		echo "$slot" $(slot_symbols "$slot")
 	done >/tmp/slots.symbols
-	awk '
-		FNR == NR { missing[$1] = NF - 1; for (i = 2; i <= NF; i++) users[$i] = users[$i] " " $1; next }
-		$3 in users { n = split(users[$3], list, " "); for (i = 1; i <= n; i++) missing[list[i]]--; delete users[$3] }
-		END { for (slot in missing) if (missing[slot] == 0) print slot }' /tmp/slots.symbols /proc/kallsyms >/tmp/slots.must
+	"$BIN/lab" symbols </tmp/slots.symbols >/tmp/slots.must
 	# Of an instance that does not answer yet nothing is learned.
-	[ ! -s /tmp/slots.must ] || echo "$must_key" >/tmp/slots.key
+	[ ! -s /tmp/slots.must ] || mv /tmp/slots.now /tmp/slots.key
 }
 
-# Slots that are not as they must be: all attached, but those on demand and those whose function is not there.
+# Slots that are not as they must be: all attached, but those on demand and those whose function is not there. The states
+# are left in /tmp/slots.states.
 slots_amiss() {
 	slots_must
 	[ -s /tmp/slots.must ] || { echo "no slots are told"; return; }
-	slot_states | awk '
+	slot_states >/tmp/slots.states
+	awk '
 		FNR == NR { must[$1]; next }
 		$2 == "attached" || $2 == "active" || ($2 == "absent" && !($1 in must)) { next }
 		$2 == "disabled" && /^(dma_map_exit|pin_fast_|fork_madvise_|stale_|trace_|armed_)/ { next }
-		{ print }' /tmp/slots.must -
+		{ print }' /tmp/slots.must /tmp/slots.states
 }
 
 all_slots_attached() {
 	slots_amiss >/tmp/slots.amiss
 	cat /tmp/slots.amiss
-	[ ! -s /tmp/slots.amiss ] && slot_attached reg_mr_exit
+	[ ! -s /tmp/slots.amiss ] && grep -qE '^reg_mr_exit (attached|active)$' /tmp/slots.states
 }
 
 # How many reports there are, of all kinds or of kind $1.
@@ -223,17 +202,6 @@ play_end() {
 	return "$play_code"
 }
 
-# expect NAME FILE.jq TRUTH REPORT: FILE.jq compares a report with what a scenario program printed
-# and answers {checked, failed: [names]}. Whatever else comes out of jq is a failure too.
-expect() {
-	expect_out=$(jq -c -L "$EXPECT" --slurpfile truth "$3" -f "$EXPECT/$2" "$4" 2>&1)
-	case $expect_out in
-	'{"checked":0,'*) fail "$1" "$2 checked nothing" ;;
-	'{"checked":'*',"failed":[]}') pass "$1" ;;
-	*) fail "$1" "$2: $expect_out; report in $4" ; return 1 ;;
-	esac
-}
-
 # The word pinhold.cma_blocks=N on the kernel command line leaves pageblocks behind as CMA of no area, as kexec handover
 # does: what the module that does it is to be told.
 left_cma() { sed -n 's/.* pinhold\.\(cma_blocks=[0-9]*\).*/\1/p' /proc/cmdline; }
@@ -251,8 +219,9 @@ boot_area() {
 
 # Settings: every failure gets a report of its own, however often it repeats, and facts the milliseconds that an
 # emulated processor beside a busy one may need for them.
-no_folding() {
-	printf '[storm]\nburst = 10000\nsignatures = 4096\ncgroup_reports = 1000000\n[facts]\ndeadline_ms = %s\n' "${1:-3000}"
+no_folding() { no_folding_within 3000; }
+no_folding_within() {
+	printf '[storm]\nburst = 10000\nsignatures = 4096\ncgroup_reports = 1000000\n[facts]\ndeadline_ms = %s\n' "$1"
 }
 stuck_after() { printf '[stuck]\nafter_ms = %s\n' "$1"; }
 small_ring() { printf '[ring]\nbytes = 4096\n'; }
