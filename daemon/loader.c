@@ -66,16 +66,6 @@ static int open_object(const struct object_row *row, struct bpf_object **ret_obj
 	return err;
 }
 
-/* The kernel symbol that is there when `v` can be attached: of a tracepoint, the function that calls its probes. */
-static const char *symbol_of(const struct variant *v, char buf[SYMBOL_LEN])
-{
-	const char *event = strrchr(v->target, '/');
-
-	snprintf(buf, SYMBOL_LEN, "%s%s", v->kind == ATTACH_TRACEPOINT ? "__traceiter_" : "",
-		 event ? event + 1 : v->target);
-	return buf;
-}
-
 /* Which programs an object holds, without loading it. */
 static int survey(struct loader *l, enum object_id o)
 {
@@ -96,7 +86,7 @@ static int survey(struct loader *l, enum object_id o)
 		if (i == SLOT_ID_driver_reg_mr_exit)
 			snprintf(l->slots[i].variants[l->slots[i].nvariants - 1].target, sizeof(v.target), "%s",
 				 l->driver_function);
-		err = kfacts_watch(l->kf, symbol_of(&l->slots[i].variants[l->slots[i].nvariants - 1], name));
+		err = kfacts_watch(l->kf, loader_symbol_of(&l->slots[i].variants[l->slots[i].nvariants - 1], name));
 		if (err)
 			break;
 	}
@@ -246,90 +236,6 @@ fail:
 	return err;
 }
 
-/* --- choose ------------------------------------------------------------------- */
-
-bool loader_avoided(const struct loader *l, int i, const char *how)
-{
-	char all[40], one[96];
-
-	snprintf(all, sizeof(all), ",%s,", how);
-	snprintf(one, sizeof(one), ",%s:%s,", slot_rows[i].name, how);
-	return strstr(l->avoid, all) || strstr(l->avoid, one);
-}
-
-/* Fits `v` this kernel as it is now? Fills reason when not, module when it does. */
-static bool feasible(struct loader *l, int i, const struct variant *v)
-{
-	struct slot *s = &l->slots[i];
-	const char *module = "";
-	char symbol[SYMBOL_LEN];
-	enum answer there;
-
-	if (v->refused) {
-		snprintf(s->reason, sizeof(s->reason), "%s: %.120s", v->how, v->why);
-		return false;
-	}
-	if (loader_avoided(l, i, v->how)) {
-		snprintf(s->reason, sizeof(s->reason), "%s is to be avoided by configuration", v->how);
-		return false;
-	}
-	if (!v->target[0]) {
-		snprintf(s->reason, sizeof(s->reason), "[attach] driver_function names none");
-		return false;
-	}
-	there = kfacts_symbol(l->kf, symbol_of(v, symbol), &module);
-	if (there == ANSWER_NO) {
-		snprintf(s->reason, sizeof(s->reason), "no %s %s: its module is not loaded, or this kernel does without",
-			 v->kind == ATTACH_TRACEPOINT ? "tracepoint" : "function", v->target);
-		return false;
-	}
-	/* A FUNC in BTF alone proves nothing: pahole also lists functions kept under another name. */
-	if (v->kind == ATTACH_TRAMPOLINE && (*module || !kfacts_btf_func(l->kf, v->target))) {
-		snprintf(s->reason, sizeof(s->reason), "%s: vmlinux BTF does not describe %s", v->how, v->target);
-		return false;
-	}
-	snprintf(s->module, sizeof(s->module), "%s", module);
-	return true;
-}
-
-static bool demanded(const struct loader *l, int i)
-{
-	return l->arming && slot_rows[i].object == OBJECT_armed;
-}
-
-static void choose(struct loader *l, int i)
-{
-	const char *needs = slot_rows[i].needs;
-	struct slot *s = &l->slots[i];
-
-	s->chosen = NULL;
-	s->reason[0] = '\0';
-	if (l->modes[i] == HOOK_NEVER || (slot_rows[i].on_demand && l->modes[i] != HOOK_ALWAYS && !demanded(l, i))) {
-		s->state = SLOT_DISABLED;
-		snprintf(s->reason, sizeof(s->reason), "%s",
-			 l->modes[i] == HOOK_NEVER ? "switched off in [hooks]" : "attached on demand only");
-		return;
-	}
-	s->state = SLOT_ABSENT;
-	/* What is needed comes first in the table. */
-	if (*needs && !l->slots[slot_index(needs)].chosen && l->slots[slot_index(needs)].state == SLOT_ABSENT) {
-		snprintf(s->reason, sizeof(s->reason), "slot %s is absent, and without it this one must not be", needs);
-		return;
-	}
-	for (uint32_t k = 0; k < s->nvariants && !s->chosen; k++)
-		if (feasible(l, i, &s->variants[k]))
-			s->chosen = &s->variants[k];
-	if (s->chosen)
-		return;
-	for (uint32_t k = 0; k < s->nvariants; k++) {
-		if (!s->variants[k].refused)
-			continue;
-		/* Says more than that the other variant's function is not there. */
-		s->state = SLOT_LOAD_FAILED;
-		feasible(l, i, &s->variants[k]);
-	}
-}
-
 /* --- load --------------------------------------------------------------------- */
 
 /* Opens an object with the wanted programs. `only` != NULL: that one alone, to find the culprit. */
@@ -381,7 +287,7 @@ static int find_refused(struct loader *l, enum object_id o)
 		snprintf(v->why, sizeof(v->why), "%.60s: %.50s", strerror(-err), libbpf_said);
 		log_debug("slot %s: the kernel does not load %s: %s", slot_rows[i].name, v->program, v->why);
 		refused++;
-		choose(l, i);
+		loader_choose(l, i);
 	}
 	return refused;
 }
@@ -508,7 +414,7 @@ static void attach_slot(struct loader *l, int i)
 		return;
 	v->refused = true;
 	snprintf(v->why, sizeof(v->why), "attach: %.100s", strerror(-err));
-	choose(l, i);
+	loader_choose(l, i);
 	ob->stale = s->chosen != NULL;
 }
 
@@ -579,7 +485,7 @@ int loader_attach(struct loader *l)
 	for (int round = 0; round < VARIANTS_MAX; round++) {
 		for (int i = 0; i < NSLOTS; i++)
 			if (!l->slots[i].link)
-				choose(l, i);
+				loader_choose(l, i);
 		for (int o = 0; o < NOBJECTS; o++)
 			refresh_object(l, (enum object_id)o);
 		for (int i = 0; i < NSLOTS; i++)

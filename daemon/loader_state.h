@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the loader: shared by loader.c, which builds it up, loader_detach.c, which takes it down, and
- * loader_status.c, which tells of it.
+ * Inside of the loader: shared by loader_choose.c, which finds what fits the kernel, loader.c, which builds it up,
+ * loader_detach.c, which takes it down, and loader_status.c, which tells of it.
  */
 #ifndef PINWHY_LOADER_STATE_H
 #define PINWHY_LOADER_STATE_H
@@ -75,8 +75,14 @@ struct loader {
 /* The last complaint of libbpf: it alone names the program and the reason. */
 extern char libbpf_said[256];
 
+/* The kernel symbol that is there when `v` can be attached: of a tracepoint, the function that calls its probes. */
+const char *loader_symbol_of(const struct variant *v, char buf[SYMBOL_LEN]);
+
 /* Is `how` to be avoided, for all slots or for this one ("slot:how")? */
 bool loader_avoided(const struct loader *l, int i, const char *how);
+
+/* Fills what slot `i` is to be: the first variant that fits the kernel, or none, state and reason. Its link is left alone. */
+void loader_choose(struct loader *l, int i);
 
 /* Why the kernel said no to BPF, and what to do about it. Static storage. */
 const char *loader_refusal(int err);
