@@ -192,13 +192,13 @@ int loader_load_whole(struct loader *l, const struct object_row *row, struct bpf
 	return 0;
 }
 
-int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts, const char **ret_why)
+int loader_prepare(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts)
 {
 	struct loader *l = calloc(1, sizeof(*l));
-	int err;
+	int err = l ? loader_watch_ways(kf) : -ENOMEM;
 
 	if (!l)
-		return -ENOMEM;
+		return err;
 	l->kf = kf;
 	if (opts->modes)
 		memcpy(l->modes, opts->modes, sizeof(l->modes));
@@ -207,10 +207,23 @@ int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct load
 	if (opts->driver_function)
 		snprintf(l->driver_function, sizeof(l->driver_function), "%s", opts->driver_function);
 	libbpf_set_print(libbpf_print);
-	for (int o = 0; o < NOBJECTS; o++) {
+	for (int o = 0; o < NOBJECTS && !err; o++)
 		err = survey(l, (enum object_id)o);
-		if (err)
-			goto fail;
+	if (err)
+		loader_free(l);
+	else
+		*ret_loader = l;
+	return err;
+}
+
+int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts, const char **ret_why)
+{
+	struct loader *l;
+	int err = loader_prepare(&l, kf, opts);
+
+	if (err) {
+		*ret_why = loader_refusal(err);
+		return err;
 	}
 	l->kallsyms_of = modules_digest();
 	err = kfacts_refresh(kf);
@@ -345,16 +358,16 @@ static int attach_link(struct loader *l, int i, const struct bpf_program *prog)
 	s->by_tracefs = false;
 	if (v->kind == ATTACH_KRETPROBE) {
 		err = loader_avoided(l, i, "tracefs") ? -ECANCELED :
-						 kretprobe_attach(&s->link, prog, name, s->module, v->target);
+						 kretprobe_attach(&s->link, prog, name, s->module, s->symbol);
 		if (!err) {
 			s->by_tracefs = true;
 			return 0;
 		}
 		log_debug("slot %s: no tracefs probe (%s), using a perf one with fewer instances", name,
 			  strerror(-err));
-		s->link = bpf_program__attach_kprobe(prog, true, v->target);
+		s->link = bpf_program__attach_kprobe(prog, true, s->symbol);
 	} else if (v->kind == ATTACH_KPROBE) {
-		s->link = bpf_program__attach_kprobe(prog, false, v->target);
+		s->link = bpf_program__attach_kprobe(prog, false, s->symbol);
 	} else {
 		s->link = bpf_program__attach(prog);
 	}
@@ -369,7 +382,7 @@ static void attach_slot(struct loader *l, int i)
 	struct slot *s = &l->slots[i];
 	struct object *ob = &l->objects[slot_rows[i].object];
 	const char *needs = slot_rows[i].needs;
-	const char *module;
+	struct kfacts_function f;
 	struct bpf_program *prog;
 	struct variant *v;
 	int err;
@@ -410,7 +423,7 @@ static void attach_slot(struct loader *l, int i)
 	/* With kallsyms unreadable absence shows only here, and a module may come: keep trying. A function
 	 * that is known to be there is another matter: this kernel has no such way to hook. */
 	if (err == -ENOENT && (v->kind == ATTACH_TRACEPOINT || *s->module ||
-			       kfacts_symbol(l->kf, v->target, &module) != ANSWER_YES))
+			       kfacts_function(l->kf, v->target, &f) != ANSWER_YES))
 		return;
 	v->refused = true;
 	snprintf(v->why, sizeof(v->why), "attach: %.100s", strerror(-err));
