@@ -20,6 +20,7 @@ struct kfacts {
 	struct identity names;		/* only what kfacts_names() copies */
 	struct symbols symbols;
 	const char *kallsyms;	/* path of the list */
+	const char *pack;	/* whose BTF this is, NULL = the kernel's own */
 	int err;	/* of its last reading */
 };
 
@@ -422,6 +423,17 @@ int kfacts_of_btf(struct kfacts **ret_kf, struct btf *btf, const char *kallsyms)
 	return 0;
 }
 
+static int of_running(struct kfacts **ret_kf, struct btf *btf)
+{
+	int err = kfacts_of_btf(ret_kf, btf, "/proc/kallsyms");
+
+	if (err)
+		btf__free(btf);
+	else
+		fill_node(&(*ret_kf)->names);
+	return err;
+}
+
 int kfacts_open(struct kfacts **ret_kf)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -429,12 +441,33 @@ int kfacts_open(struct kfacts **ret_kf)
 
 	if (err)
 		return err == -ESRCH ? -ENOENT : err;
-	err = kfacts_of_btf(ret_kf, btf, "/proc/kallsyms");
-	if (err)
-		btf__free(btf);
-	else
-		fill_node(&(*ret_kf)->names);
+	return of_running(ret_kf, btf);
+}
+
+int kfacts_open_with(struct kfacts **ret_kf, const char *pack, char *error)
+{
+	struct btf *btf;
+	int err = kfacts_open(ret_kf);
+
+	if (err == -ENOENT && pack && *pack) {
+		err = btfpack_open(&btf, pack, error);
+		if (err)
+			return err;
+		err = of_running(ret_kf, btf);
+		if (!err)
+			(*ret_kf)->pack = pack;
+	}
+	if (err == -ENOENT)
+		snprintf(error, BTFPACK_ERROR_MAX, "this kernel has no BTF (/sys/kernel/btf/vmlinux), which describes its structures: use a kernel built "
+			 "with CONFIG_DEBUG_INFO_BTF=y, as distributions do, or give a pack of its BTF with --btf (packaging/btf-pack makes one)");
+	else if (err)
+		snprintf(error, BTFPACK_ERROR_MAX, "cannot read the kernel's BTF: %s; run pinwhy as root", strerror(-err));
 	return err;
+}
+
+const char *kfacts_pack(const struct kfacts *kf)
+{
+	return kf->pack;
 }
 
 void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg)

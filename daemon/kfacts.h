@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "btfpack.h"
 #include "identity.h"
 #include "wire.h"
 
@@ -21,6 +22,13 @@ struct kfacts;
 
 /* Of the running kernel. -ENOENT when it has no BTF; other -errno as they come. */
 int kfacts_open(struct kfacts **ret_kf);
+/*
+ * The same for a kernel that may show no BTF: `pack` is then a file of btfpack.h in its place, NULL or "" = there is none. On
+ * failure `error` (BTFPACK_ERROR_MAX bytes) says what is wrong and what to do. `pack` must live as long.
+ */
+int kfacts_open_with(struct kfacts **ret_kf, const char *pack, char *error);
+/* The pack that stands in for the kernel's BTF, NULL = none does. */
+const char *kfacts_pack(const struct kfacts *kf);
 /*
  * Of any kernel: its vmlinux BTF, which belongs to the facts from then on, and the path of a list like /proc/kallsyms, which
  * must live as long. -ENOMEM. What only a running kernel has (its name, its boot) stays empty.

@@ -55,9 +55,9 @@ static uint64_t modules_digest(void)
 
 /* --- open --------------------------------------------------------------------- */
 
-static int open_object(const struct object_row *row, struct bpf_object **ret_obj)
+static int open_object(const struct loader *l, const struct object_row *row, struct bpf_object **ret_obj)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = row->name);
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = row->name, .btf_custom_path = kfacts_pack(l->kf));
 	struct bpf_object *obj = bpf_object__open_mem(row->bytes, (size_t)(row->end - row->bytes), &opts);
 	int err = (int)libbpf_get_error(obj);
 
@@ -72,7 +72,7 @@ static int survey(struct loader *l, enum object_id o)
 	char name[SYMBOL_LEN];
 	struct bpf_program *prog;
 	struct bpf_object *obj;
-	int err = open_object(&object_rows[o], &obj);
+	int err = open_object(l, &object_rows[o], &obj);
 
 	if (err)
 		return err;
@@ -123,7 +123,7 @@ static int make_maps(struct loader *l, uint32_t ring_bytes)
 	if (ncpus < 0)
 		return ncpus;
 	l->ncpus = (uint32_t)ncpus;
-	err = open_object(&maps_object, &l->maps);
+	err = open_object(l, &maps_object, &l->maps);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(l->maps, "events"), ring_bytes);
 	if (!err)
@@ -177,7 +177,7 @@ int loader_load_whole(struct loader *l, const struct object_row *row, struct bpf
 {
 	struct bpf_program *prog;
 	struct bpf_object *obj;
-	int err = open_object(row, &obj);
+	int err = open_object(l, row, &obj);
 
 	if (err)
 		return err;
@@ -255,7 +255,7 @@ fail:
 static int load_object(struct loader *l, enum object_id o, const char *only, struct bpf_object **ret_obj)
 {
 	struct bpf_object *obj;
-	int err = open_object(&object_rows[o], &obj);
+	int err = open_object(l, &object_rows[o], &obj);
 
 	if (err)
 		return err;

@@ -101,18 +101,23 @@ static void examine_node(struct examination *x)
 }
 
 /* Attaches everything for as long as it takes to look. */
-static void examine_hooks(struct examination *x, const struct config *config)
+static void examine_hooks(struct examination *x, const struct config *config, const char *pack)
 {
+	char error[BTFPACK_ERROR_MAX];
 	struct loader_opts opts = doctor_loader_opts(config);
 	const char *why = "";
 	int err;
 
-	err = kfacts_open(&x->kf);
+	err = kfacts_open_with(&x->kf, pack, error);
 	if (err) {
-		problem(x, CANNOT_RUN, "this kernel has no BTF (/sys/kernel/btf/vmlinux: %s): it must be built with "
-			"CONFIG_DEBUG_INFO_BTF=y", strerror(-err));
+		problem(x, CANNOT_RUN, "%s", error);
 		return;
 	}
+	if (kfacts_pack(x->kf))
+		problem(x, FINE, "this kernel shows no BTF, that of %s is used: no fentry and no BTF of modules, so that functions are hooked by name and "
+			"what a verbs command asked for is known from the pin alone", pack);
+	else if (*pack)
+		problem(x, FINE, "this kernel has BTF of its own, so that %s is not used", pack);
 	kfacts_names(x->kf, &x->id);
 	err = loader_open(&x->loader, x->kf, &opts, &why);
 	if (err) {
@@ -289,7 +294,7 @@ static void print_text(const struct examination *x)
 }
 
 static const char usage[] =
-	"Usage: pinwhy doctor [-c FILE] [--json]\n"
+	"Usage: pinwhy doctor [-c FILE] [--btf PACK] [--json]\n"
 	"       pinwhy doctor --plan [--btf FILE --kallsyms FILE [--module-btf PATH]...] [-c FILE] [--json]\n"
 	"Attaches every hook for a moment and says what this node supports, what is missing and\n"
 	"why, and which of its settings make a registration failure possible, with the numbers seen\n"
@@ -299,6 +304,7 @@ static const char usage[] =
 	"  --btf FILE         /sys/kernel/btf/vmlinux, or vmlinux itself\n"
 	"  --kallsyms FILE    /proc/kallsyms, copied as root while the RDMA modules were loaded\n"
 	"  --module-btf PATH  /sys/kernel/btf/MODULE, or a folder of those: for modules that were not\n"
+	"  --btf PACK         without --plan: this kernel's BTF, which it does not show (packaging/btf-pack)\n"
 	"  -c FILE            a configuration file whose [attach] and [hooks] count\n"
 	"  --json             as one JSON object\n"
 	"  --help             this text\n"
@@ -340,11 +346,11 @@ static int parse(int argc, char **argv, struct doctor_options *o)
 		fprintf(stderr, "pinwhy doctor: unexpected argument '%s'\n%s", argv[optind], usage);
 		return CANNOT_RUN;
 	}
-	if (!o->plan && (o->btf || o->kallsyms || o->nmodule_btf)) {
-		fputs("pinwhy doctor: --btf, --kallsyms and --module-btf are of --plan\n", stderr);
+	if (!o->plan && (o->kallsyms || o->nmodule_btf)) {
+		fputs("pinwhy doctor: --kallsyms and --module-btf are of --plan\n", stderr);
 		return CANNOT_RUN;
 	}
-	if (!o->btf != !o->kallsyms) {
+	if (o->plan && !o->btf != !o->kallsyms) {
 		fputs("pinwhy doctor: --btf and --kallsyms belong together: both of one kernel, or neither for this one\n", stderr);
 		return CANNOT_RUN;
 	}
@@ -359,7 +365,7 @@ struct loader_opts doctor_loader_opts(const struct config *config)
 }
 
 /* The hooks of this node, and the node itself. */
-static enum verdict examine(const struct config *config, bool json)
+static enum verdict examine(const struct config *config, const char *pack, bool json)
 {
 	struct examination *x = calloc(1, sizeof(*x)); /* not static: `run` keeps all of its own memory resident */
 	enum verdict verdict;
@@ -369,7 +375,7 @@ static enum verdict examine(const struct config *config, bool json)
 		return CANNOT_RUN;
 	}
 	examine_node(x);
-	examine_hooks(x, config);
+	examine_hooks(x, config, pack);
 	if (json)
 		print_json(x);
 	else
@@ -400,7 +406,7 @@ int cmd_doctor(int argc, char **argv)
 		fprintf(stderr, "pinwhy doctor: %s\n", error);
 		status = CANNOT_RUN;
 	} else {
-		status = (int)(options.plan ? doctor_plan(&options, config) : examine(config, options.json));
+		status = (int)(options.plan ? doctor_plan(&options, config) : examine(config, options.btf ? options.btf : config->btf, options.json));
 	}
 	free(config);
 	return status;
