@@ -112,7 +112,15 @@ static void plan_slot(struct loader *l, const struct planned *p, int i)
 	struct slot *s = &l->slots[i];
 	const struct slot *needed = *needs ? &l->slots[slot_index(needs)] : NULL;
 
+	const char *module = object_rows[slot_rows[i].object].btf_module;
+
 	loader_choose(l, i);
+	/* The loader does not load such an object either, whatever its functions are in. */
+	if (s->chosen && *module && !planned_module_listed(p, module)) {
+		s->chosen = NULL;
+		s->state = SLOT_UNKNOWN;
+		snprintf(s->reason, sizeof(s->reason), "%s was not loaded when the list was made", module);
+	}
 	if (i == SLOT_ID_driver_reg_mr_exit && !l->driver_function[0])
 		s->state = SLOT_DISABLED;
 	if (s->chosen) {

@@ -94,6 +94,24 @@ static int check_begin(const char *path, char *error)
 	return 0;
 }
 
+/*
+ * Split BTF goes on where its base ends: names below that are of the base, from their first letter on. With another base they
+ * begin somewhere.
+ */
+static bool fits_base(const struct btf *btf, const struct btf *base)
+{
+	uint32_t size;
+	const struct btf_header *h = btf__raw_data(base, &size);
+
+	for (uint32_t t = btf__type_cnt(base); h && t < btf__type_cnt(btf); t++) {
+		uint32_t off = btf__type_by_id(btf, t)->name_off;
+
+		if (off && off < h->str_len && btf__name_by_offset(base, off - 1)[0])
+			return false;
+	}
+	return h != NULL;
+}
+
 static int parse(const char *path, struct btf *base, struct btf **ret_btf, char *error)
 {
 	struct btf *btf;
@@ -109,6 +127,10 @@ static int parse(const char *path, struct btf *base, struct btf **ret_btf, char 
 		return wrong(error, err, "cannot read the BTF in %s: %s; %s", path, strerror(-err),
 			     base ? "it must be of a module of the same build as the vmlinux BTF" :
 				    "it must be that of vmlinux, not of a module (those are given with --module-btf)");
+	if (base && !fits_base(btf, base)) {
+		btf__free(btf);
+		return wrong(error, -EINVAL, "the BTF in %s is not of this kernel: it must be of a module of the same build as the vmlinux BTF", path);
+	}
 	*ret_btf = btf;
 	return 0;
 }
