@@ -27,10 +27,15 @@ struct kfacts {
 /* mm/sparse.c; what NR_MEM_SECTIONS is depends on the architecture, and on x86 on the boot. */
 #define LAST_SECTION "__highest_present_section_nr"
 
+/* include/asm-generic/vmlinux.lds.h, and data that every kernel has: without it the list has no data (CONFIG_KALLSYMS_ALL off). */
+#define START_BTF "__start_BTF"
+#define ALWAYS_THERE "linux_banner"
+
 /* Data symbols the programs read, and marks that a kernel does a thing the old way. */
 static const char *const data_symbols[] = {
 	"mem_section", LAST_SECTION, "cma_areas", "cma_area_count", "hugetlb_basepage_index", "iov_iter_extract_pages",
 	"vma_needs_dirty_tracking", "io_validate_user_buf_range", "io_account_mem", "_stext", "_etext",
+	START_BTF, ALWAYS_THERE,
 };
 
 void kfacts_free(struct kfacts *kf)
@@ -114,6 +119,15 @@ enum answer kfacts_code(const struct kfacts *kf, const char *symbol)
 	enum answer there = kfacts_function(kf, symbol, &f);
 
 	return there == ANSWER_NO && (*f.split || *f.changed) ? ANSWER_YES : there;
+}
+
+enum answer kfacts_has_btf(const struct kfacts *kf)
+{
+	const char *module;
+
+	if (kfacts_symbol(kf, START_BTF, &module) == ANSWER_YES)
+		return ANSWER_YES;
+	return kfacts_symbol(kf, ALWAYS_THERE, &module) == ANSWER_YES ? ANSWER_NO : ANSWER_UNKNOWN;
 }
 
 uint64_t kfacts_address(const struct kfacts *kf, const char *symbol)

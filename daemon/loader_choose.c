@@ -84,6 +84,8 @@ static bool way_there(const struct loader *l, const struct variant *v, struct wh
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
 		if (ways[i].kind == v->kind && kfacts_symbol(l->kf, ways[i].symbol, &module) == ANSWER_NO)
 			return no(why, WHY_UNFIT, "%s: %s", v->how, ways[i].lacking);
+	if (v->kind == ATTACH_TRAMPOLINE && kfacts_has_btf(l->kf) == ANSWER_NO)
+		return no(why, WHY_UNFIT, "%s: this kernel was built without BTF", v->how);
 	return true;
 }
 

@@ -12,7 +12,9 @@
 #define TRACEFS_PROBES "create_or_delete_trace_kprobe"
 
 static const struct {
-	const char *id, *question, *symbol, *if_not;
+	const char *id, *question;
+	const char *symbol;	/* that shows it; "" = BTF's own, see kfacts_has_btf() */
+	const char *if_not;
 } ways[WAYS] = {
 	{ "kprobes", "functions can be hooked by kprobes", "register_kprobe", "registrations are not seen at all" },
 	{ "kretprobes", "returns can be hooked by kprobes", "register_kretprobe", "errors of registrations are not seen" },
@@ -20,6 +22,7 @@ static const struct {
 	  "perf's have room for 10 calls, or two for each processor, and what is beyond is counted as missed" },
 	{ "trampolines", "functions of the kernel itself can be hooked by fentry and fexit", "register_ftrace_direct",
 	  "no process is armed, so that who pinned a page is told less often; the rest is hooked by kprobes" },
+	{ "kernel_btf", "the kernel was built with BTF", "", "its verifier knows no types, and may refuse programs; pinwhy needs a pack of its BTF" },
 	{ "module_btf", "BTF of modules is read", "btf_modules",
 	  "what a verbs command asked for is known from the pin alone" },
 	{ "placement", "the memory map can be found", "mem_section",
@@ -31,7 +34,8 @@ static int watch_ways(struct kfacts *kf)
 	int err = 0;
 
 	for (size_t i = 0; i < WAYS && !err; i++)
-		err = kfacts_watch(kf, ways[i].symbol);
+		if (*ways[i].symbol)
+			err = kfacts_watch(kf, ways[i].symbol);
 	return err;
 }
 
@@ -41,7 +45,8 @@ void loader_ways(const struct loader *l, struct way ret_ways[WAYS])
 
 	for (size_t i = 0; i < WAYS; i++)
 		ret_ways[i] = (struct way){
-			.id = ways[i].id, .question = ways[i].question, .answer = kfacts_symbol(l->kf, ways[i].symbol, &module),
+			.id = ways[i].id, .question = ways[i].question, 
+			.answer = *ways[i].symbol ? kfacts_symbol(l->kf, ways[i].symbol, &module) : kfacts_has_btf(l->kf),
 			.if_not = ways[i].if_not,
 		};
 }

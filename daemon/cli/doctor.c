@@ -125,6 +125,8 @@ static void examine_hooks(struct examination *x, const struct config *config, co
 		return;
 	}
 	loader_attach(x->loader);
+	if (kfacts_pack(x->kf) && kfacts_has_btf(x->kf) == ANSWER_NO)
+		problem(x, DEGRADED, "this kernel was built without BTF, so that its verifier knows no types and may refuse programs for it");
 	examine_slots(x);
 }
 
