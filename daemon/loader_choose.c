@@ -60,7 +60,7 @@ int loader_watch_ways(struct kfacts *kf)
 
 /* Why a variant does not fit. What says more about this kernel than that a function is not there weighs more. */
 struct why {
-	enum { WHY_ABSENT = 1, WHY_UNFIT, WHY_COPIES } weight;
+	enum { WHY_ABSENT = 1, WHY_UNFIT, WHY_COPIES, WHY_REFUSED } weight;
 	char text[sizeof(((struct slot *)NULL)->reason)];
 };
 
@@ -97,7 +97,7 @@ static bool trampoline_fits(const struct loader *l, const struct variant *v, con
 	/* A FUNC in BTF alone proves nothing: pahole also lists functions kept under another name. */
 	if (*f->module || !kfacts_btf_func(l->kf, v->target))
 		return no(why, WHY_UNFIT, "%s: vmlinux BTF does not describe %s", v->how, v->target);
-	if (strcmp(f->name, v->target))
+	if (*f->name && strcmp(f->name, v->target))
 		return no(why, WHY_UNFIT, "%s: %s is there as %.64s only", v->how, v->target, f->name);
 	if (n > REGISTERS && kfacts_symbol(l->kf, MORE_ARGUMENTS, &module) == ANSWER_NO)
 		return no(why, WHY_UNFIT, "%s: %s has %u arguments, and this kernel's trampolines pass %d", v->how, v->target, n, REGISTERS);
@@ -143,7 +143,7 @@ static bool feasible(struct loader *l, int i, const struct variant *v, struct wh
 	struct slot *s = &l->slots[i];
 
 	if (v->refused)
-		return no(why, WHY_UNFIT, "%s: %.120s", v->how, v->why);
+		return no(why, WHY_REFUSED, "%s: %.120s", v->how, v->why);
 	if (loader_avoided(l, i, v->how))
 		return no(why, WHY_UNFIT, "%s is to be avoided by configuration", v->how);
 	if (!v->target[0])
@@ -164,10 +164,9 @@ static void choose_variant(struct loader *l, int i)
 			s->chosen = &s->variants[k];
 			return;
 		}
-		/* One that the kernel refused says more than that the other one's function is not there. */
-		if (s->variants[k].refused)
+		if (why.weight == WHY_REFUSED)
 			s->state = SLOT_LOAD_FAILED;
-		if (why.weight >= most.weight || s->variants[k].refused)
+		if (why.weight >= most.weight)
 			most = why;
 	}
 	s->missing = most.weight == WHY_ABSENT;
