@@ -59,7 +59,7 @@ $(BUILD)/bpf/%.o: bpf/%.c
 -include $(OBJ:.o=.d) $(BPF_OBJ:.o=.d)
 
 # Guest programs, lab, unit tests and bench bring their own targets.
-include tests/unit/unit.mk tests/scenarios/scenarios.mk tests/vm/vm.mk tests/bench/bench.mk
+include tests/unit/unit.mk tests/scenarios/scenarios.mk tests/vm/vm.mk tests/bench/bench.mk tests/plan/plan.mk packaging/btf/btf.mk
 
 # --- the two commands of the README: they install what is missing themselves ----------
 
@@ -81,9 +81,9 @@ check-quick:
 	@$(MAKE) --no-print-directory -k check-quick-tests; status=$$?; tests/summary $(COUNTS) && exit $$status
 
 .PHONY: check-quick-tests guest-programs soak
-check-quick-tests: all check-unit check-replay check-fuzz check-contract check-layers check-clang check-shell check-man
+check-quick-tests: all check-unit check-replay check-plan check-fuzz check-contract check-layers check-clang check-shell check-man
 
-guest-programs: vm-programs scenarios bench-programs
+guest-programs: vm-programs scenarios bench-programs plan-programs btf-pack-programs
 
 check-guests: all guest-programs
 	@tests/vm/check

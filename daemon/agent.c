@@ -155,16 +155,15 @@ static void stop_helper(struct agent *a)
 
 static int start_kfacts(struct agent *a)
 {
+	char error[BTFPACK_ERROR_MAX];
 	int err;
 
 	memory_begin();
-	err = kfacts_open(&a->kf);
-
-	if (err == -ENOENT)
-		log_error("this kernel has no BTF (/sys/kernel/btf/vmlinux), which describes its structures: "
-			  "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions do");
-	else if (err)
-		log_error("cannot read the kernel's BTF: %s; run pinwhy as root", strerror(-err));
+	err = kfacts_open_with(&a->kf, a->config->btf, error);
+	if (err)
+		log_error("%s", error);
+	else if (kfacts_pack(a->kf))
+		log_info("this kernel shows no BTF; that of %s is used", a->config->btf);
 	return err;
 }
 

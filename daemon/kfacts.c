@@ -12,34 +12,30 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define SYMBOLS_MAX 128
-
-struct symbol {
-	char name[64];
-	char module[32];
-	uint64_t address;
-	bool found;
-	bool in_btf;	/* a FUNC of vmlinux BTF */
-};
+#include "kfacts_symbols.h"
 
 struct kfacts {
 	struct btf *btf;
 	struct wire_cfg cfg;		/* all but addresses */
 	struct identity names;		/* only what kfacts_names() copies */
-	struct symbol symbols[SYMBOLS_MAX];
-	uint32_t nsymbols;
-	int err;	/* of the last reading of kallsyms */
-	bool hidden;
-	char release_unknown[64];	/* "" = none */
+	struct symbols symbols;
+	const char *kallsyms;	/* path of the list */
+	const char *pack;	/* whose BTF this is, NULL = the kernel's own */
+	int err;	/* of its last reading */
 };
 
 /* mm/sparse.c; what NR_MEM_SECTIONS is depends on the architecture, and on x86 on the boot. */
 #define LAST_SECTION "__highest_present_section_nr"
 
+/* include/asm-generic/vmlinux.lds.h, and data that every kernel has: without it the list has no data (CONFIG_KALLSYMS_ALL off). */
+#define START_BTF "__start_BTF"
+#define ALWAYS_THERE "linux_banner"
+
 /* Data symbols the programs read, and marks that a kernel does a thing the old way. */
 static const char *const data_symbols[] = {
 	"mem_section", LAST_SECTION, "cma_areas", "cma_area_count", "hugetlb_basepage_index", "iov_iter_extract_pages",
 	"vma_needs_dirty_tracking", "io_validate_user_buf_range", "io_account_mem", "_stext", "_etext",
+	START_BTF, ALWAYS_THERE,
 };
 
 void kfacts_free(struct kfacts *kf)
@@ -56,85 +52,44 @@ void kfacts_drop_btf(struct kfacts *kf)
 	kf->btf = NULL;
 }
 
-static struct symbol *symbol_find(const struct kfacts *kf, const char *name)
-{
-	for (uint32_t i = 0; i < kf->nsymbols; i++)
-		if (!strcmp(kf->symbols[i].name, name))
-			return (struct symbol *)&kf->symbols[i];
-	return NULL;
-}
-
 int kfacts_watch(struct kfacts *kf, const char *symbol)
 {
-	if (symbol_find(kf, symbol))
+	const struct btf_type *t;
+	struct symbol *s;
+	int id, err;
+
+	if (symbols_find(&kf->symbols, symbol))
 		return 0;
-	if (kf->nsymbols == SYMBOLS_MAX || strlen(symbol) >= sizeof(kf->symbols[0].name))
-		return -ENOSPC;
-	strcpy(kf->symbols[kf->nsymbols].name, symbol);
-	kf->symbols[kf->nsymbols++].in_btf = kf->btf && btf__find_by_name_kind(kf->btf, symbol, BTF_KIND_FUNC) > 0;
+	err = symbols_add(&kf->symbols, symbol, &s);
+	if (err || !kf->btf)
+		return err;
+	id = btf__find_by_name_kind(kf->btf, symbol, BTF_KIND_FUNC);
+	s->in_btf = id > 0;
+	t = id > 0 ? btf__type_by_id(kf->btf, (uint32_t)id) : NULL;
+	t = t ? btf__type_by_id(kf->btf, t->type) : NULL;
+	s->arguments = t ? btf_vlen(t) : 0;
 	return 0;
 }
 
-/* Parts of functions have a dot in their names. */
-static bool gives_back(const char *name)
+const char *kfacts_watched(const struct kfacts *kf, uint32_t i)
 {
-	return (!strncmp(name, "unpin_user_", strlen("unpin_user_")) || !strncmp(name, "unpin_folio", strlen("unpin_folio"))) && !strchr(name, '.');
-}
-
-/* "ffffffff81000000 T name\t[module]". Twins in several modules: the first one counts. */
-static void symbol_line(struct kfacts *kf, char *line)
-{
-	char *save, *addr = strtok_r(line, " \t\n", &save), *type = strtok_r(NULL, " \t\n", &save);
-	char *name = strtok_r(NULL, " \t\n", &save), *module = strtok_r(NULL, " \t\n[]", &save);
-	struct symbol *s;
-
-	if (!addr || !type || !name)
-		return;
-	s = symbol_find(kf, name);
-	if (!s && !module && gives_back(name))
-		snprintf(kf->release_unknown, sizeof(kf->release_unknown), "%.63s", name);
-	if (!s || s->found)
-		return;
-	s->found = true;
-	s->address = strtoull(addr, NULL, 16);
-	snprintf(s->module, sizeof(s->module), "%s", module ? module : "");
-	if (!s->address)
-		kf->hidden = true;
+	return i < kf->symbols.n ? kf->symbols.rows[i].name : NULL;
 }
 
 int kfacts_refresh(struct kfacts *kf)
 {
-	FILE *f = fopen("/proc/kallsyms", "re");
-	char line[512];
+	FILE *f = fopen(kf->kallsyms, "re");
 
-	kf->hidden = false;
-	kf->release_unknown[0] = '\0';
-	for (uint32_t i = 0; i < kf->nsymbols; i++)
-		kf->symbols[i].found = false;
 	if (!f)
 		return kf->err = -errno;
-	/* A prefilter on the name column keeps a quarter of a million lines cheap. */
-	while (fgets(line, sizeof(line), f)) {
-		const char *name = strchr(line, ' ');
-
-		if (!name || strlen(name) < 4)
-			continue;
-		name += 3;
-		for (uint32_t i = 0; i < kf->nsymbols; i++) {
-			if (name[0] == kf->symbols[i].name[0] && name[1] == kf->symbols[i].name[1]) {
-				symbol_line(kf, line);
-				break;
-			}
-		}
-	}
-	kf->err = ferror(f) ? -EIO : 0;
+	kf->err = symbols_read(&kf->symbols, f);
 	fclose(f);
 	return kf->err;
 }
 
 enum answer kfacts_symbol(const struct kfacts *kf, const char *symbol, const char **ret_module)
 {
-	const struct symbol *s = symbol_find(kf, symbol);
+	const struct symbol *s = symbols_find(&kf->symbols, symbol);
 
 	if (kf->err || !s)
 		return ANSWER_UNKNOWN;
@@ -144,29 +99,67 @@ enum answer kfacts_symbol(const struct kfacts *kf, const char *symbol, const cha
 	return ANSWER_YES;
 }
 
+enum answer kfacts_function(const struct kfacts *kf, const char *symbol, struct kfacts_function *ret_function)
+{
+	const struct symbol *s = symbols_find(&kf->symbols, symbol);
+
+	*ret_function = (struct kfacts_function){ .name = "", .module = "", .split = "", .changed = "" };
+	if (kf->err || !s)
+		return ANSWER_UNKNOWN;
+	*ret_function = (struct kfacts_function){
+		.name = s->found ? s->name : s->made[MADE_SAME], .module = s->module,
+		.split = s->made[MADE_SPLIT], .changed = s->made[MADE_CHANGED], .times = s->times,
+	};
+	return ret_function->name[0] ? ANSWER_YES : ANSWER_NO;
+}
+
+enum answer kfacts_code(const struct kfacts *kf, const char *symbol)
+{
+	struct kfacts_function f;
+	enum answer there = kfacts_function(kf, symbol, &f);
+
+	return there == ANSWER_NO && (*f.split || *f.changed) ? ANSWER_YES : there;
+}
+
+enum answer kfacts_has_btf(const struct kfacts *kf)
+{
+	const char *module;
+
+	if (kfacts_symbol(kf, START_BTF, &module) == ANSWER_YES)
+		return ANSWER_YES;
+	return kfacts_symbol(kf, ALWAYS_THERE, &module) == ANSWER_YES ? ANSWER_NO : ANSWER_UNKNOWN;
+}
+
 uint64_t kfacts_address(const struct kfacts *kf, const char *symbol)
 {
-	const struct symbol *s = symbol_find(kf, symbol);
+	const struct symbol *s = symbols_find(&kf->symbols, symbol);
 
 	return s && s->found ? s->address : 0;
 }
 
 bool kfacts_btf_func(const struct kfacts *kf, const char *symbol)
 {
-	const struct symbol *s = symbol_find(kf, symbol);
+	const struct symbol *s = symbols_find(&kf->symbols, symbol);
 
 	return s && s->in_btf;
 }
 
+uint32_t kfacts_btf_arguments(const struct kfacts *kf, const char *symbol)
+{
+	const struct symbol *s = symbols_find(&kf->symbols, symbol);
+
+	return s ? s->arguments : 0;
+}
+
 bool kfacts_release_unknown(const struct kfacts *kf, const char **ret_name)
 {
-	*ret_name = kf->release_unknown;
-	return kf->release_unknown[0];
+	*ret_name = kf->symbols.release_unknown;
+	return kf->symbols.release_unknown[0];
 }
 
 bool kfacts_addresses_hidden(const struct kfacts *kf)
 {
-	return kf->hidden;
+	return kf->symbols.hidden;
 }
 
 uint64_t kfacts_module_generation(const char *module)
@@ -397,7 +390,8 @@ static void read_line(const char *path, char *out, size_t size)
 	fclose(f);
 }
 
-static void fill_names(const struct btf *btf, struct identity *id)
+/* What only a kernel that runs here can tell. */
+static void fill_node(struct identity *id)
 {
 	struct utsname u;
 
@@ -407,6 +401,10 @@ static void fill_names(const struct btf *btf, struct identity *id)
 		snprintf(id->machine, sizeof(id->machine), "%.31s", u.machine);
 	}
 	read_line("/proc/sys/kernel/random/boot_id", id->boot_id, sizeof(id->boot_id));
+}
+
+static void fill_names(const struct btf *btf, struct identity *id)
+{
 	id->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	fill_foll(btf, id);
 	id->access_known = enum_flags(btf, "ib_uverbs_access_flags");
@@ -419,20 +417,15 @@ static void fill_names(const struct btf *btf, struct identity *id)
 	lower(&id->migrate_modes);
 }
 
-int kfacts_open(struct kfacts **ret_kf)
+int kfacts_of_btf(struct kfacts **ret_kf, struct btf *btf, const char *kallsyms)
 {
 	struct kfacts *kf = calloc(1, sizeof(*kf));
-	int err;
 
 	if (!kf)
 		return -ENOMEM;
 	kf->err = -ENODATA;
-	kf->btf = btf__load_vmlinux_btf();
-	err = (int)libbpf_get_error(kf->btf);
-	if (err) {
-		free(kf);
-		return err == -ESRCH ? -ENOENT : err;
-	}
+	kf->btf = btf;
+	kf->kallsyms = kallsyms;
 	for (size_t i = 0; i < sizeof(data_symbols) / sizeof(data_symbols[0]); i++)
 		kfacts_watch(kf, data_symbols[i]);
 	fill_names(kf->btf, &kf->names);
@@ -442,6 +435,53 @@ int kfacts_open(struct kfacts **ret_kf)
 	fill_geometry(kf->btf, &kf->cfg);
 	*ret_kf = kf;
 	return 0;
+}
+
+static int of_running(struct kfacts **ret_kf, struct btf *btf)
+{
+	int err = kfacts_of_btf(ret_kf, btf, "/proc/kallsyms");
+
+	if (err)
+		btf__free(btf);
+	else
+		fill_node(&(*ret_kf)->names);
+	return err;
+}
+
+int kfacts_open(struct kfacts **ret_kf)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int err = (int)libbpf_get_error(btf);
+
+	if (err)
+		return err == -ESRCH ? -ENOENT : err;
+	return of_running(ret_kf, btf);
+}
+
+int kfacts_open_with(struct kfacts **ret_kf, const char *pack, char *error)
+{
+	struct btf *btf;
+	int err = kfacts_open(ret_kf);
+
+	if (err == -ENOENT && pack && *pack) {
+		err = btfpack_open(&btf, pack, error);
+		if (err)
+			return err;
+		err = of_running(ret_kf, btf);
+		if (!err)
+			(*ret_kf)->pack = pack;
+	}
+	if (err == -ENOENT)
+		snprintf(error, BTFPACK_ERROR_MAX, "this kernel has no BTF (/sys/kernel/btf/vmlinux), which describes its structures: use a kernel built "
+			 "with CONFIG_DEBUG_INFO_BTF=y, as distributions do, or give a pack of its BTF with --btf (packaging/btf-pack makes one)");
+	else if (err)
+		snprintf(error, BTFPACK_ERROR_MAX, "cannot read the kernel's BTF: %s; run pinwhy as root", strerror(-err));
+	return err;
+}
+
+const char *kfacts_pack(const struct kfacts *kf)
+{
+	return kf->pack;
 }
 
 void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg)

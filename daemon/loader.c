@@ -55,9 +55,9 @@ static uint64_t modules_digest(void)
 
 /* --- open --------------------------------------------------------------------- */
 
-static int open_object(const struct object_row *row, struct bpf_object **ret_obj)
+static int open_object(const struct loader *l, const struct object_row *row, struct bpf_object **ret_obj)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = row->name);
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = row->name, .btf_custom_path = kfacts_pack(l->kf));
 	struct bpf_object *obj = bpf_object__open_mem(row->bytes, (size_t)(row->end - row->bytes), &opts);
 	int err = (int)libbpf_get_error(obj);
 
@@ -66,23 +66,13 @@ static int open_object(const struct object_row *row, struct bpf_object **ret_obj
 	return err;
 }
 
-/* The kernel symbol that is there when `v` can be attached: of a tracepoint, the function that calls its probes. */
-static const char *symbol_of(const struct variant *v, char buf[SYMBOL_LEN])
-{
-	const char *event = strrchr(v->target, '/');
-
-	snprintf(buf, SYMBOL_LEN, "%s%s", v->kind == ATTACH_TRACEPOINT ? "__traceiter_" : "",
-		 event ? event + 1 : v->target);
-	return buf;
-}
-
 /* Which programs an object holds, without loading it. */
 static int survey(struct loader *l, enum object_id o)
 {
 	char name[SYMBOL_LEN];
 	struct bpf_program *prog;
 	struct bpf_object *obj;
-	int err = open_object(&object_rows[o], &obj);
+	int err = open_object(l, &object_rows[o], &obj);
 
 	if (err)
 		return err;
@@ -96,7 +86,7 @@ static int survey(struct loader *l, enum object_id o)
 		if (i == SLOT_ID_driver_reg_mr_exit)
 			snprintf(l->slots[i].variants[l->slots[i].nvariants - 1].target, sizeof(v.target), "%s",
 				 l->driver_function);
-		err = kfacts_watch(l->kf, symbol_of(&l->slots[i].variants[l->slots[i].nvariants - 1], name));
+		err = kfacts_watch(l->kf, loader_symbol_of(&l->slots[i].variants[l->slots[i].nvariants - 1], name));
 		if (err)
 			break;
 	}
@@ -133,7 +123,7 @@ static int make_maps(struct loader *l, uint32_t ring_bytes)
 	if (ncpus < 0)
 		return ncpus;
 	l->ncpus = (uint32_t)ncpus;
-	err = open_object(&maps_object, &l->maps);
+	err = open_object(l, &maps_object, &l->maps);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(l->maps, "events"), ring_bytes);
 	if (!err)
@@ -187,7 +177,7 @@ int loader_load_whole(struct loader *l, const struct object_row *row, struct bpf
 {
 	struct bpf_program *prog;
 	struct bpf_object *obj;
-	int err = open_object(row, &obj);
+	int err = open_object(l, row, &obj);
 
 	if (err)
 		return err;
@@ -202,13 +192,13 @@ int loader_load_whole(struct loader *l, const struct object_row *row, struct bpf
 	return 0;
 }
 
-int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts, const char **ret_why)
+int loader_prepare(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts)
 {
 	struct loader *l = calloc(1, sizeof(*l));
-	int err;
+	int err = l ? loader_watch_ways(kf) : -ENOMEM;
 
 	if (!l)
-		return -ENOMEM;
+		return err;
 	l->kf = kf;
 	if (opts->modes)
 		memcpy(l->modes, opts->modes, sizeof(l->modes));
@@ -217,10 +207,23 @@ int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct load
 	if (opts->driver_function)
 		snprintf(l->driver_function, sizeof(l->driver_function), "%s", opts->driver_function);
 	libbpf_set_print(libbpf_print);
-	for (int o = 0; o < NOBJECTS; o++) {
+	for (int o = 0; o < NOBJECTS && !err; o++)
 		err = survey(l, (enum object_id)o);
-		if (err)
-			goto fail;
+	if (err)
+		loader_free(l);
+	else
+		*ret_loader = l;
+	return err;
+}
+
+int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts, const char **ret_why)
+{
+	struct loader *l;
+	int err = loader_prepare(&l, kf, opts);
+
+	if (err) {
+		*ret_why = loader_refusal(err);
+		return err;
 	}
 	l->kallsyms_of = modules_digest();
 	err = kfacts_refresh(kf);
@@ -246,97 +249,13 @@ fail:
 	return err;
 }
 
-/* --- choose ------------------------------------------------------------------- */
-
-bool loader_avoided(const struct loader *l, int i, const char *how)
-{
-	char all[40], one[96];
-
-	snprintf(all, sizeof(all), ",%s,", how);
-	snprintf(one, sizeof(one), ",%s:%s,", slot_rows[i].name, how);
-	return strstr(l->avoid, all) || strstr(l->avoid, one);
-}
-
-/* Fits `v` this kernel as it is now? Fills reason when not, module when it does. */
-static bool feasible(struct loader *l, int i, const struct variant *v)
-{
-	struct slot *s = &l->slots[i];
-	const char *module = "";
-	char symbol[SYMBOL_LEN];
-	enum answer there;
-
-	if (v->refused) {
-		snprintf(s->reason, sizeof(s->reason), "%s: %.120s", v->how, v->why);
-		return false;
-	}
-	if (loader_avoided(l, i, v->how)) {
-		snprintf(s->reason, sizeof(s->reason), "%s is to be avoided by configuration", v->how);
-		return false;
-	}
-	if (!v->target[0]) {
-		snprintf(s->reason, sizeof(s->reason), "[attach] driver_function names none");
-		return false;
-	}
-	there = kfacts_symbol(l->kf, symbol_of(v, symbol), &module);
-	if (there == ANSWER_NO) {
-		snprintf(s->reason, sizeof(s->reason), "no %s %s: its module is not loaded, or this kernel does without",
-			 v->kind == ATTACH_TRACEPOINT ? "tracepoint" : "function", v->target);
-		return false;
-	}
-	/* A FUNC in BTF alone proves nothing: pahole also lists functions kept under another name. */
-	if (v->kind == ATTACH_TRAMPOLINE && (*module || !kfacts_btf_func(l->kf, v->target))) {
-		snprintf(s->reason, sizeof(s->reason), "%s: vmlinux BTF does not describe %s", v->how, v->target);
-		return false;
-	}
-	snprintf(s->module, sizeof(s->module), "%s", module);
-	return true;
-}
-
-static bool demanded(const struct loader *l, int i)
-{
-	return l->arming && slot_rows[i].object == OBJECT_armed;
-}
-
-static void choose(struct loader *l, int i)
-{
-	const char *needs = slot_rows[i].needs;
-	struct slot *s = &l->slots[i];
-
-	s->chosen = NULL;
-	s->reason[0] = '\0';
-	if (l->modes[i] == HOOK_NEVER || (slot_rows[i].on_demand && l->modes[i] != HOOK_ALWAYS && !demanded(l, i))) {
-		s->state = SLOT_DISABLED;
-		snprintf(s->reason, sizeof(s->reason), "%s",
-			 l->modes[i] == HOOK_NEVER ? "switched off in [hooks]" : "attached on demand only");
-		return;
-	}
-	s->state = SLOT_ABSENT;
-	/* What is needed comes first in the table. */
-	if (*needs && !l->slots[slot_index(needs)].chosen && l->slots[slot_index(needs)].state == SLOT_ABSENT) {
-		snprintf(s->reason, sizeof(s->reason), "slot %s is absent, and without it this one must not be", needs);
-		return;
-	}
-	for (uint32_t k = 0; k < s->nvariants && !s->chosen; k++)
-		if (feasible(l, i, &s->variants[k]))
-			s->chosen = &s->variants[k];
-	if (s->chosen)
-		return;
-	for (uint32_t k = 0; k < s->nvariants; k++) {
-		if (!s->variants[k].refused)
-			continue;
-		/* Says more than that the other variant's function is not there. */
-		s->state = SLOT_LOAD_FAILED;
-		feasible(l, i, &s->variants[k]);
-	}
-}
-
 /* --- load --------------------------------------------------------------------- */
 
 /* Opens an object with the wanted programs. `only` != NULL: that one alone, to find the culprit. */
 static int load_object(struct loader *l, enum object_id o, const char *only, struct bpf_object **ret_obj)
 {
 	struct bpf_object *obj;
-	int err = open_object(&object_rows[o], &obj);
+	int err = open_object(l, &object_rows[o], &obj);
 
 	if (err)
 		return err;
@@ -381,7 +300,7 @@ static int find_refused(struct loader *l, enum object_id o)
 		snprintf(v->why, sizeof(v->why), "%.60s: %.50s", strerror(-err), libbpf_said);
 		log_debug("slot %s: the kernel does not load %s: %s", slot_rows[i].name, v->program, v->why);
 		refused++;
-		choose(l, i);
+		loader_choose(l, i);
 	}
 	return refused;
 }
@@ -439,16 +358,16 @@ static int attach_link(struct loader *l, int i, const struct bpf_program *prog)
 	s->by_tracefs = false;
 	if (v->kind == ATTACH_KRETPROBE) {
 		err = loader_avoided(l, i, "tracefs") ? -ECANCELED :
-						 kretprobe_attach(&s->link, prog, name, s->module, v->target);
+						 kretprobe_attach(&s->link, prog, name, s->module, s->symbol);
 		if (!err) {
 			s->by_tracefs = true;
 			return 0;
 		}
 		log_debug("slot %s: no tracefs probe (%s), using a perf one with fewer instances", name,
 			  strerror(-err));
-		s->link = bpf_program__attach_kprobe(prog, true, v->target);
+		s->link = bpf_program__attach_kprobe(prog, true, s->symbol);
 	} else if (v->kind == ATTACH_KPROBE) {
-		s->link = bpf_program__attach_kprobe(prog, false, v->target);
+		s->link = bpf_program__attach_kprobe(prog, false, s->symbol);
 	} else {
 		s->link = bpf_program__attach(prog);
 	}
@@ -463,7 +382,7 @@ static void attach_slot(struct loader *l, int i)
 	struct slot *s = &l->slots[i];
 	struct object *ob = &l->objects[slot_rows[i].object];
 	const char *needs = slot_rows[i].needs;
-	const char *module;
+	struct kfacts_function f;
 	struct bpf_program *prog;
 	struct variant *v;
 	int err;
@@ -504,11 +423,11 @@ static void attach_slot(struct loader *l, int i)
 	/* With kallsyms unreadable absence shows only here, and a module may come: keep trying. A function
 	 * that is known to be there is another matter: this kernel has no such way to hook. */
 	if (err == -ENOENT && (v->kind == ATTACH_TRACEPOINT || *s->module ||
-			       kfacts_symbol(l->kf, v->target, &module) != ANSWER_YES))
+			       kfacts_function(l->kf, v->target, &f) != ANSWER_YES))
 		return;
 	v->refused = true;
 	snprintf(v->why, sizeof(v->why), "attach: %.100s", strerror(-err));
-	choose(l, i);
+	loader_choose(l, i);
 	ob->stale = s->chosen != NULL;
 }
 
@@ -579,7 +498,7 @@ int loader_attach(struct loader *l)
 	for (int round = 0; round < VARIANTS_MAX; round++) {
 		for (int i = 0; i < NSLOTS; i++)
 			if (!l->slots[i].link)
-				choose(l, i);
+				loader_choose(l, i);
 		for (int o = 0; o < NOBJECTS; o++)
 			refresh_object(l, (enum object_id)o);
 		for (int i = 0; i < NSLOTS; i++)

@@ -22,6 +22,9 @@ enum slot_state {
 	SLOT_ATTACH_FAILED,
 	SLOT_ATTACHED,
 	SLOT_ACTIVE,		/* attached and has fired */
+	/* Of a kernel that does not run here (loader_plan.h): */
+	SLOT_PLANNED,		/* would be attached */
+	SLOT_UNKNOWN,		/* what is known of that kernel does not tell */
 };
 const char *slot_state_name(enum slot_state s);
 
@@ -39,8 +42,11 @@ struct slot_status {
 	bool changed;		/* by the last loader_attach() */
 	char module[32];	/* where the target lives, "" = vmlinux or not known */
 	char variant[24];	/* "kprobe", "fentry", ... of the one chosen */
-	char target[64];	/* function or tracepoint */
-	char reason[160];	/* why it is not attached */
+	const char *by;		/* of a return probe that is attached, or would be: tracefs, perf; "" = of no other */
+	char target[96];	/* function, by the name it has in this kernel, or tracepoint */
+	char reason[192];	/* why it is not attached */
+	char note[192];		/* what it does not see although it is, or would be, attached */
+	uint32_t verified_insns;	/* that the kernel's verifier processed, 0 = not loaded, or not told (before 5.16) */
 	uint64_t runs;		/* program run count; 0 while kernel.bpf_stats_enabled is 0 */
 	uint64_t missed;	/* recursion_misses, plus return probes without a free instance */
 };

@@ -23,7 +23,8 @@ static const enum slot_id releases[] = {
 bool loader_armed_possible(const struct loader *l, const char **ret_why)
 {
 	static char why[160];
-	const char *name = "", *module;
+	struct kfacts_function f;
+	const char *name = "";
 
 	*ret_why = why;
 	if (kfacts_release_unknown(l->kf, &name)) {
@@ -33,13 +34,17 @@ bool loader_armed_possible(const struct loader *l, const char **ret_why)
 	for (size_t i = 0; i < NRELEASES; i++) {
 		const struct variant *v = &l->slots[releases[i]].variants[0];
 
-		if (kfacts_symbol(l->kf, v->target, &module) == ANSWER_NO)
+		if (kfacts_code(l->kf, v->target) == ANSWER_NO)
 			continue;
 		if (l->modes[releases[i]] == HOOK_NEVER || loader_avoided(l, releases[i], v->how)) {
 			snprintf(why, sizeof(why), "the configuration forbids to hook %s, through which pins are given back", v->target);
 			return false;
 		}
-		if (kfacts_symbol(l->kf, v->target, &module) != ANSWER_YES || !kfacts_btf_func(l->kf, v->target)) {
+		if (kfacts_function(l->kf, v->target, &f) == ANSWER_YES && (*f.split || *f.changed)) {
+			snprintf(why, sizeof(why), "pins may be given back past %s, through %.64s", v->target, *f.split ? f.split : f.changed);
+			return false;
+		}
+		if (kfacts_symbol(l->kf, v->target, &f.module) != ANSWER_YES || !kfacts_btf_func(l->kf, v->target)) {
 			snprintf(why, sizeof(why), "%s, through which pins are given back, cannot be hooked", v->target);
 			return false;
 		}
@@ -50,12 +55,12 @@ bool loader_armed_possible(const struct loader *l, const char **ret_why)
 /* Are all that there are hooked? */
 static bool complete(const struct loader *l)
 {
-	const char *module, *name;
+	const char *name;
 
 	for (size_t i = 0; i < NRELEASES; i++) {
 		const struct slot *s = &l->slots[releases[i]];
 
-		if (!s->link && kfacts_symbol(l->kf, s->variants[0].target, &module) != ANSWER_NO)
+		if (s->link ? s->bypass[0] : kfacts_code(l->kf, s->variants[0].target) != ANSWER_NO)
 			return false;
 	}
 	return !kfacts_release_unknown(l->kf, &name);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the loader: shared by loader.c, which builds it up, loader_detach.c, which takes it down, and
- * loader_status.c, which tells of it.
+ * Inside of the loader: shared by loader_choose.c, which finds what fits the kernel, loader.c, which builds it up,
+ * loader_detach.c, which takes it down, and loader_status.c, which tells of it.
  */
 #ifndef PINWHY_LOADER_STATE_H
 #define PINWHY_LOADER_STATE_H
 
 #include <stdio.h>
 
+#include "kfacts_symbols.h"
 #include "loader.h"
 #include "slots.h"
 
@@ -25,10 +26,14 @@ struct slot {
 	int prog_fd;			/* while linked: the object itself is not kept */
 	uint64_t generation;		/* of the module when attached */
 	char module[32];		/* of the chosen target */
+	char symbol[SYMBOL_FULL_LEN];	/* the function as the kernel calls it: the target, perhaps with a suffix; "" = a tracepoint */
+	char bypass[SYMBOL_FULL_LEN];	/* a copy of it that calls may go to, which is not hooked; "" = none */
+	bool missing;			/* absent for no other reason than that its function is not there */
+	uint32_t twins;			/* functions of its name, 0 = one */
 	enum slot_state state;
 	enum slot_state settled_state;	/* as the last loader_attach() left it, if `settled` */
 	bool settled, changed;		/* by that one */
-	char reason[160];
+	char reason[192];
 };
 
 struct object {
@@ -75,8 +80,19 @@ struct loader {
 /* The last complaint of libbpf: it alone names the program and the reason. */
 extern char libbpf_said[256];
 
+/* The kernel symbol that is there when `v` can be attached: of a tracepoint, the function that calls its probes. */
+const char *loader_symbol_of(const struct variant *v, char buf[SYMBOL_LEN]);
+
+/* A loader that knows its variants and settings, and has `kf` asked for what they are to be chosen by. -errno. */
+int loader_prepare(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts);
+/* Asks for what loader_choose() wants to know of the ways to hook. Before kfacts_refresh(). -ENOSPC. */
+int loader_watch_ways(struct kfacts *kf);
+
 /* Is `how` to be avoided, for all slots or for this one ("slot:how")? */
 bool loader_avoided(const struct loader *l, int i, const char *how);
+
+/* Fills what slot `i` is to be: the first variant that fits the kernel, or none, state and reason. Its link is left alone. */
+void loader_choose(struct loader *l, int i);
 
 /* Why the kernel said no to BPF, and what to do about it. Static storage. */
 const char *loader_refusal(int err);

@@ -17,6 +17,7 @@ const char *slot_state_name(enum slot_state s)
 		[SLOT_ABSENT] = "absent",	  [SLOT_DISABLED] = "disabled",
 		[SLOT_LOAD_FAILED] = "load_failed", [SLOT_ATTACH_FAILED] = "attach_failed",
 		[SLOT_ATTACHED] = "attached",	  [SLOT_ACTIVE] = "active",
+		[SLOT_PLANNED] = "planned",	  [SLOT_UNKNOWN] = "unknown",
 	};
 
 	return names[s];
@@ -37,6 +38,23 @@ bool loader_slot_watches(uint32_t i, const char *object)
 	return strcmp(object_rows[slot_rows[i].object].name, object) == 0;
 }
 
+/* What a hook on a function of that name does not see. */
+static void tell_copies(const struct slot *s, struct slot_status *st)
+{
+	if (s->bypass[0])
+		snprintf(st->note, sizeof(st->note), "calls may go past it to %.64s, which is not hooked: that it saw nothing proves nothing",
+			 s->bypass);
+	else if (s->twins)
+		snprintf(st->note, sizeof(st->note), "%u functions have this name: newer kernels refuse such a hook, older ones take the first",
+			 s->twins);
+}
+
+/* Does a hook see every call? */
+static bool sees_all(const struct slot *s)
+{
+	return s->link && !s->bypass[0];
+}
+
 void loader_status(const struct loader *l, uint32_t slot, struct slot_status *ret_status)
 {
 	const struct slot_row *row = &slot_rows[slot];
@@ -52,11 +70,15 @@ void loader_status(const struct loader *l, uint32_t slot, struct slot_status *re
 
 	snprintf(st.module, sizeof(st.module), "%s", s->module);
 	snprintf(st.variant, sizeof(st.variant), "%s", s->chosen ? v->how : "");
-	snprintf(st.target, sizeof(st.target), "%s", v->target);
+	st.by = s->chosen && s->chosen->kind == ATTACH_KRETPROBE ? (s->by_tracefs ? "tracefs" : "perf") : "";
+	snprintf(st.target, sizeof(st.target), "%.95s", s->chosen && *s->symbol ? s->symbol : v->target);
 	snprintf(st.reason, sizeof(st.reason), "%s", s->reason);
+	if (s->chosen)
+		tell_copies(s, &st);
 	if (s->link && !bpf_obj_get_info_by_fd(s->prog_fd, &info, &len)) {
 		st.runs = info.run_cnt;
 		st.missed = info.recursion_misses;
+		st.verified_insns = info.verified_insns;
 	}
 	if (s->link && s->by_tracefs) {
 		uint64_t hits = 0, missed = 0;
@@ -187,11 +209,11 @@ static void forget_blind(const struct loader *l, struct identity *id)
 	static const enum wire_fn inside[] = {
 		WIRE_FN_GUP_LONGTERM, WIRE_FN_MIGRATE, WIRE_FN_MIGRATE_TARGET, WIRE_FN_HUGETLB_ALLOC,
 	};
-	bool pin = l->slots[SLOT_ID_gup_longterm_enter].link && l->slots[SLOT_ID_gup_longterm_exit].link;
+	bool pin = sees_all(&l->slots[SLOT_ID_gup_longterm_enter]) && sees_all(&l->slots[SLOT_ID_gup_longterm_exit]);
 
 	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++)
 		id->fn_watched[inside[i]] &= pin;
-	id->putback_watched &= pin && l->slots[SLOT_ID_migrate_result].link;
+	id->putback_watched &= pin && sees_all(&l->slots[SLOT_ID_migrate_result]);
 	id->target_watched &= pin;
 }
 
@@ -210,13 +232,13 @@ void loader_identity(const struct loader *l, struct identity *id)
 		snprintf(id->fn_name[fn], sizeof(id->fn_name[fn]), "%s",
 			 function_name(&slot_rows[i], s->chosen ? s->chosen : &s->variants[0]));
 		snprintf(id->fn_module[fn], sizeof(id->fn_module[fn]), "%s", s->module);
-		id->fn_watched[fn] = s->link != NULL;
+		id->fn_watched[fn] = sees_all(s);
 	}
 	/* 7.3: a copy of it is inlined where buffers are registered, and that one is not seen. */
 	if (kfacts_symbol(l->kf, "io_account_mem", &inlined) == ANSWER_YES)
 		id->fn_watched[WIRE_FN_URING_ACCOUNT] = false;
-	id->putback_watched = l->slots[SLOT_ID_putback].link != NULL;
-	id->target_watched = l->slots[SLOT_ID_migrate_target].link != NULL;
+	id->putback_watched = sees_all(&l->slots[SLOT_ID_putback]);
+	id->target_watched = sees_all(&l->slots[SLOT_ID_migrate_target]);
 	forget_blind(l, id);
 }
 

@@ -178,11 +178,12 @@ static int loader_start(struct trace *t)
 		.modes = modes, .ring_bytes = (uint32_t)c->ring_bytes, .avoid = c->avoid,
 		.driver_function = c->driver_function, .trace = trace_flags(t->opts), .trace_comm = t->opts->comm,
 	};
+	char error[BTFPACK_ERROR_MAX];
 	const char *why = "";
-	int err = kfacts_open(&t->kf);
+	int err = kfacts_open_with(&t->kf, c->btf, error);
 
 	if (err) {
-		log_error("cannot read the kernel's BTF: %s; run pinwhy as root", strerror(-err));
+		log_error("%s", error);
 		return err;
 	}
 	choose_hooks(c, modes);

@@ -15,14 +15,13 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/doctor.h"
 #include "enrich/enrich.h"
 #include "exposures/exposures.h"
 #include "exposures/read_node.h"
 #include "loader.h"
 
-enum verdict { FINE = 0, DEGRADED = 1, CANNOT_RUN = 2 };
-
-static const char *const verdict_words[] = { "fine", "degraded", "cannot run" };
+const char *const verdict_words[] = { "fine", "degraded", "cannot run" };
 
 #define RING_BYTES 65536 /* nothing is read from it */
 #define PROBLEMS_MAX 32
@@ -102,18 +101,23 @@ static void examine_node(struct examination *x)
 }
 
 /* Attaches everything for as long as it takes to look. */
-static void examine_hooks(struct examination *x)
+static void examine_hooks(struct examination *x, const struct config *config, const char *pack)
 {
-	struct loader_opts opts = { .ring_bytes = RING_BYTES };
+	char error[BTFPACK_ERROR_MAX];
+	struct loader_opts opts = doctor_loader_opts(config);
 	const char *why = "";
 	int err;
 
-	err = kfacts_open(&x->kf);
+	err = kfacts_open_with(&x->kf, pack, error);
 	if (err) {
-		problem(x, CANNOT_RUN, "this kernel has no BTF (/sys/kernel/btf/vmlinux: %s): it must be built with "
-			"CONFIG_DEBUG_INFO_BTF=y", strerror(-err));
+		problem(x, CANNOT_RUN, "%s", error);
 		return;
 	}
+	if (kfacts_pack(x->kf))
+		problem(x, FINE, "this kernel shows no BTF, that of %s is used: no fentry and no BTF of modules, so that functions are hooked by name and "
+			"what a verbs command asked for is known from the pin alone", pack);
+	else if (*pack)
+		problem(x, FINE, "this kernel has BTF of its own, so that %s is not used", pack);
 	kfacts_names(x->kf, &x->id);
 	err = loader_open(&x->loader, x->kf, &opts, &why);
 	if (err) {
@@ -121,12 +125,14 @@ static void examine_hooks(struct examination *x)
 		return;
 	}
 	loader_attach(x->loader);
+	if (kfacts_pack(x->kf) && kfacts_has_btf(x->kf) == ANSWER_NO)
+		problem(x, DEGRADED, "this kernel was built without BTF, so that its verifier knows no types and may refuse programs for it");
 	examine_slots(x);
 }
 
 /* --- output --------------------------------------------------------------------- */
 
-static struct json_object *slot_json(const struct slot_status *st)
+struct json_object *doctor_slot_json(const struct slot_status *st)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -141,6 +147,9 @@ static struct json_object *slot_json(const struct slot_status *st)
 	json_object_object_add(o, "rate", json_object_new_string(st->rate));
 	json_object_object_add(o, "purpose", json_object_new_string(st->purpose));
 	json_object_object_add(o, "reason", json_object_new_string(st->reason));
+	json_object_object_add(o, "by", json_object_new_string(st->by));
+	json_object_object_add(o, "verified_insns", json_object_new_int64(st->verified_insns));
+	json_object_object_add(o, "note", json_object_new_string(st->note));
 	return o;
 }
 
@@ -197,7 +206,7 @@ static void print_json(const struct examination *x)
 		struct slot_status st;
 
 		loader_status(x->loader, i, &st);
-		json_object_array_add(slots, slot_json(&st));
+		json_object_array_add(slots, doctor_slot_json(&st));
 	}
 	for (uint32_t i = 0; i < x->nproblems; i++)
 		json_object_array_add(problems, json_object_new_string(x->problems[i]));
@@ -212,8 +221,8 @@ static void print_json(const struct examination *x)
 	json_object_put(o);
 }
 
-/* A paragraph behind its label, broken at blanks. A word that is longer than a line stays whole. */
-static void print_wrapped(const char *label, const char *text)
+/* A word that is longer than a line stays whole. */
+void doctor_print_wrapped(const char *label, const char *text)
 {
 	size_t column = strlen(LABEL);
 
@@ -248,18 +257,27 @@ static void print_exposures(const struct exposures *ex)
 			continue;
 		any = true;
 		snprintf(text, sizeof(text), "%s (%s): %s", e->id, severity_name(e->severity), e->what);
-		print_wrapped("  exposure", text);
+		doctor_print_wrapped("  exposure", text);
 		for (uint32_t k = 0; k < e->nevidence; k++)
-			print_wrapped("    seen", e->evidence[k]);
+			doctor_print_wrapped("    seen", e->evidence[k]);
 		for (uint32_t k = 0; k < e->nremedies; k++)
-			print_wrapped("    remedy", e->remedies[k]);
+			doctor_print_wrapped("    remedy", e->remedies[k]);
 	}
 	if (!any)
-		print_wrapped("  exposure", ex->nnot_checked ? "none, as far as could be checked" : "none");
+		doctor_print_wrapped("  exposure", ex->nnot_checked ? "none, as far as could be checked" : "none");
 	for (uint32_t i = 0; i < ex->nnot_checked; i++) {
 		snprintf(text, sizeof(text), "%s: %s", ex->not_checked[i].what, ex->not_checked[i].why);
-		print_wrapped("  unchecked", text);
+		doctor_print_wrapped("  unchecked", text);
 	}
+}
+
+void doctor_print_slot(const struct slot_status *st)
+{
+	char way[40];
+
+	snprintf(way, sizeof(way), "%s%s%s", st->variant, *st->by ? "/" : "", st->by);
+	printf("  hook      %-18s %-13s %-18s %s%s%s%s%s%s%s\n", st->name, slot_state_name(st->state), way, st->target,
+	       st->module[0] ? " in " : "", st->module, st->reason[0] ? ": " : "", st->reason, st->note[0] ? "; " : "", st->note);
 }
 
 static void print_text(const struct examination *x)
@@ -273,50 +291,93 @@ static void print_text(const struct examination *x)
 		struct slot_status st;
 
 		loader_status(x->loader, i, &st);
-		printf("  hook      %-18s %-13s %-12s %s%s%s%s%s\n", st.name, slot_state_name(st.state), st.variant,
-		       st.target, st.module[0] ? " in " : "", st.module, st.reason[0] ? ": " : "", st.reason);
+		doctor_print_slot(&st);
 	}
 }
 
 static const char usage[] =
-	"Usage: pinwhy doctor [--json]\n"
+	"Usage: pinwhy doctor [-c FILE] [--btf PACK] [--json]\n"
+	"       pinwhy doctor --plan [--btf FILE --kallsyms FILE [--module-btf PATH]...] [-c FILE] [--json]\n"
 	"Attaches every hook for a moment and says what this node supports, what is missing and\n"
 	"why, and which of its settings make a registration failure possible, with the numbers seen\n"
 	"and what to change. What could not be looked at is named.\n"
-	"  --json   as one JSON object\n"
-	"  --help   this text\n"
-	"Exit status, of the hooks alone: 0 fine, 1 degraded, 2 cannot run.\n";
+	"  --plan             says how hooks would be attached to a kernel, loading nothing: to this one,\n"
+	"                     or to one that does not run here, of which these are copies:\n"
+	"  --btf FILE         /sys/kernel/btf/vmlinux, or vmlinux itself\n"
+	"  --kallsyms FILE    /proc/kallsyms, copied as root while the RDMA modules were loaded\n"
+	"  --module-btf PATH  /sys/kernel/btf/MODULE, or a folder of those: for modules that were not\n"
+	"  --btf PACK         without --plan: this kernel's BTF, which it does not show (packaging/btf-pack)\n"
+	"  -c FILE            a configuration file whose [attach] and [hooks] count\n"
+	"  --json             as one JSON object\n"
+	"  --help             this text\n"
+	"Exit status, of the hooks alone: 0 fine, 1 degraded, 2 cannot run, or a file that cannot be used.\n";
 
-int cmd_doctor(int argc, char **argv)
+/* -1: go on; else the exit status. */
+static int parse(int argc, char **argv, struct doctor_options *o)
 {
+	enum { PLAN = 256, BTF, KALLSYMS, MODULE_BTF };
 	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, {}
+		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { "plan", no_argument, NULL, PLAN },
+		{ "btf", required_argument, NULL, BTF }, { "kallsyms", required_argument, NULL, KALLSYMS },
+		{ "module-btf", required_argument, NULL, MODULE_BTF }, { "config", required_argument, NULL, 'c' }, {}
 	};
-	struct examination *x; /* not static: `run` keeps all of its own memory resident */
-	enum verdict verdict;
-	bool json = false;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "jh", options, NULL)) != -1) {
-		if (c == 'h')
+	while ((c = getopt_long(argc, argv, "jhc:", options, NULL)) != -1) {
+		switch (c) {
+		case 'h':
 			return fputs(usage, stdout) == EOF;
-		if (c != 'j') {
+		case 'j': o->json = true; break;
+		case 'c': o->config = optarg; break;
+		case PLAN: o->plan = true; break;
+		case BTF: o->btf = optarg; break;
+		case KALLSYMS: o->kallsyms = optarg; break;
+		case MODULE_BTF:
+			if (o->nmodule_btf < MODULE_BTF_MAX) {
+				o->module_btf[o->nmodule_btf++] = optarg;
+				break;
+			}
+			fprintf(stderr, "pinwhy doctor: more than %d times --module-btf: name the folder that has them all\n", MODULE_BTF_MAX);
+			return CANNOT_RUN;
+		default:
 			fputs(usage, stderr);
 			return CANNOT_RUN;
 		}
-		json = true;
 	}
 	if (optind < argc) {
 		fprintf(stderr, "pinwhy doctor: unexpected argument '%s'\n%s", argv[optind], usage);
 		return CANNOT_RUN;
 	}
-	x = calloc(1, sizeof(*x));
+	if (!o->plan && (o->kallsyms || o->nmodule_btf)) {
+		fputs("pinwhy doctor: --kallsyms and --module-btf are of --plan\n", stderr);
+		return CANNOT_RUN;
+	}
+	if (o->plan && !o->btf != !o->kallsyms) {
+		fputs("pinwhy doctor: --btf and --kallsyms belong together: both of one kernel, or neither for this one\n", stderr);
+		return CANNOT_RUN;
+	}
+	return -1;
+}
+
+struct loader_opts doctor_loader_opts(const struct config *config)
+{
+	return (struct loader_opts){
+		.modes = config->hooks, .ring_bytes = RING_BYTES, .avoid = config->avoid, .driver_function = config->driver_function,
+	};
+}
+
+/* The hooks of this node, and the node itself. */
+static enum verdict examine(const struct config *config, const char *pack, bool json)
+{
+	struct examination *x = calloc(1, sizeof(*x)); /* not static: `run` keeps all of its own memory resident */
+	enum verdict verdict;
+
 	if (!x) {
 		fputs("pinwhy doctor: out of memory\n", stderr);
 		return CANNOT_RUN;
 	}
 	examine_node(x);
-	examine_hooks(x);
+	examine_hooks(x, config, pack);
 	if (json)
 		print_json(x);
 	else
@@ -326,4 +387,29 @@ int cmd_doctor(int argc, char **argv)
 	verdict = x->verdict;
 	free(x);
 	return verdict;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	struct doctor_options options = {};
+	char error[CONFIG_ERROR_MAX];
+	struct config *config;
+	int status = parse(argc, argv, &options);
+
+	if (status >= 0)
+		return status;
+	config = malloc(sizeof(*config));
+	if (!config) {
+		fputs("pinwhy doctor: out of memory\n", stderr);
+		return CANNOT_RUN;
+	}
+	config_defaults(config);
+	if (options.config && config_load(config, options.config, error)) {
+		fprintf(stderr, "pinwhy doctor: %s\n", error);
+		status = CANNOT_RUN;
+	} else {
+		status = (int)(options.plan ? doctor_plan(&options, config) : examine(config, options.btf ? options.btf : config->btf, options.json));
+	}
+	free(config);
+	return status;
 }

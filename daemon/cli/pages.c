@@ -36,6 +36,7 @@ static const char help[] =
 	"Numbers may be 0x... or decimal; LEN may end in K, M, G or T.\n\n"
 	"      --detail   one line per page instead of one per range of equal placement\n"
 	"      --json     one JSON object per line\n"
+	"      --btf PACK this kernel's BTF, where it shows none (packaging/btf-pack)\n"
 	"  -h, --help     this text\n\n"
 	"Exit status: 0 it would succeed, 1 it would not or that is not known, 2 used wrongly or cannot run.\n";
 
@@ -244,6 +245,7 @@ static int open_reader(struct scan *s, struct kfacts *kf, struct loader **ret_lo
 static int run(struct scan *s)
 {
 	struct identity *id = calloc(1, sizeof(*id));
+	char error[BTFPACK_ERROR_MAX];
 	struct loader *loader = NULL;
 	struct kfacts *kf = NULL;
 	const char *module;
@@ -251,10 +253,9 @@ static int run(struct scan *s)
 
 	if (open_process(s))
 		goto out;
-	err = id ? kfacts_open(&kf) : -ENOMEM;
+	err = id ? kfacts_open_with(&kf, s->btf, error) : -ENOMEM;
 	if (err) {
-		complain("this kernel has no BTF (/sys/kernel/btf/vmlinux: %s): it must be built with CONFIG_DEBUG_INFO_BTF=y",
-			 strerror(-err));
+		complain("%s", id ? error : "out of memory");
 	} else if (kfacts_names(kf, id), pfns_hidden(id->page_size)) {
 		complain("the kernel hides page frame numbers from this process: it lacks CAP_SYS_ADMIN; run it as root");
 	} else {
@@ -336,7 +337,8 @@ static int parse_range(struct scan *s, int argc, char **argv)
 int cmd_pages(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "detail", no_argument, NULL, 'd' }, { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, {}
+		{ "detail", no_argument, NULL, 'd' }, { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' },
+		{ "btf", required_argument, NULL, 'b' }, {}
 	};
 	struct scan *s = calloc(1, sizeof(*s));
 	int c, status = CANNOT;
@@ -349,6 +351,7 @@ int cmd_pages(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		s->view.detail |= c == 'd';
 		s->view.json |= c == 'j';
+		s->btf = c == 'b' ? optarg : s->btf;
 		if (c == 'h')
 			fputs(help, stdout);
 		if (c == 'h' || c == '?') {

@@ -19,6 +19,7 @@ extern volatile sig_atomic_t scan_interrupted;	/* set by a signal: the walk ends
 struct scan {
 	struct pages_view view;
 	struct pages_total total;
+	const char *btf;	/* --btf, NULL = none */
 	struct page_reader *reader;
 	struct wire_look *looks;
 	uint64_t *batched;	/* place for two lists of per-CPU batches; NULL until one is needed */

@@ -25,16 +25,18 @@ static const char help[] =
 	"      --seconds N          end after so long\n"
 	"      --count N            end after so many registrations\n"
 	"  -c, --config FILE        settings (default " CONFIG_PATH_DEFAULT ", if there)\n"
+	"      --btf PACK           this kernel's BTF, where it shows none (packaging/btf-pack)\n"
 	"      --verbose            say more on standard error\n"
 	"  -h, --help               this text\n\n"
 	"Exit status: of COMMAND its own, 128 + N when signal N ended it, 125 when it was not run because tracing failed,\n"
 	"126 or 127 when it could not be run. Without one: 0; 1 when the trace is incomplete; 2 when nothing could be traced.\n";
 
-enum { OPT_COMM = 256, OPT_FORMAT, OPT_SECONDS, OPT_COUNT, OPT_VERBOSE };
+enum { OPT_COMM = 256, OPT_FORMAT, OPT_SECONDS, OPT_COUNT, OPT_VERBOSE, OPT_BTF };
 
 struct arguments {
 	struct trace_opts opts;
 	const char *config;	/* NULL: the default file, if there is one */
+	const char *btf;	/* NULL: as the configuration has it */
 	bool verbose;
 };
 
@@ -82,6 +84,7 @@ static bool option_set(struct arguments *a, int option, const char *value)
 	case OPT_VERBOSE: a->verbose = true; break;
 	case 'o': a->opts.output = value; break;
 	case 'c': a->config = value; break;
+	case OPT_BTF: a->btf = value; break;
 	default:
 		fputs("Try 'pinwhy trace --help'.\n", stderr);
 		ok = false;
@@ -111,10 +114,10 @@ static bool load(struct config *config, const struct arguments *a)
 	char error[CONFIG_ERROR_MAX];
 
 	config_defaults(config);
-	if (!a->config && access(path, F_OK) != 0)
-		return true;
-	if (config_load(config, path, error) == 0)
-		return true;
+	if ((!a->config && access(path, F_OK) != 0) || config_load(config, path, error) == 0) {
+		if (!a->btf || config_set(config, CONFIG_ID_btf, a->btf, error) == 0)
+			return true;
+	}
 	fprintf(stderr, "pinwhy trace: %s\n", error);
 	return false;
 }
@@ -145,6 +148,7 @@ int cmd_trace(int argc, char **argv)
 		{ "seconds", required_argument, NULL, OPT_SECONDS },
 		{ "count", required_argument, NULL, OPT_COUNT },
 		{ "config", required_argument, NULL, 'c' },
+		{ "btf", required_argument, NULL, OPT_BTF },
 		{ "verbose", no_argument, NULL, OPT_VERBOSE },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },

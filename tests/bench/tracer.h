@@ -9,7 +9,7 @@
 struct hook {
 	char slot[48];
 	char variant[24];	/* "kprobe", "kretprobe", "fentry", ... */
-	char target[64];
+	char target[96];
 	char module[32];	/* "" = vmlinux */
 	uint64_t runs;		/* with kernel.bpf_stats_enabled=1 */
 };
