@@ -31,11 +31,14 @@ struct slot {
 	char reason[160];
 };
 
+#define OWN_MAPS_MAX 12
+
 struct object {
 	struct bpf_object *obj;		/* while attaching: as soon as its programs hang on their hooks they need it no more */
-	bool loaded;
-	uint64_t generation;		/* of its BTF module when loaded */
-	bool stale;			/* a variant was refused: load again with the next */
+	bool stale;			/* a variant was refused: what is missing is to be loaded again */
+	/* While a program is attached: its maps, in the order of the object, for those of its programs that come later. */
+	int maps[OWN_MAPS_MAX];
+	uint32_t nmaps;
 	uint64_t map_bytes;		/* kernel memory of the maps that it alone has, which go with its programs */
 };
 
@@ -94,6 +97,14 @@ int loader_load_whole(struct loader *l, const struct object_row *row, struct bpf
 int loader_share_maps(const struct loader *l, struct bpf_object *obj);
 /* Kernel memory of the maps that an object, which is loaded, does not have from there. */
 uint64_t loader_own_map_bytes(const struct loader *l, const struct bpf_object *obj);
+/* Keeps all maps of the first instance of an object, which is loaded, for the next ones. */
+void loader_keep_own_maps(const struct loader *l, struct object *ob);
+/* Hands those to another instance, before it is loaded. */
+int loader_reuse_own_maps(const struct loader *l, const struct object *ob, struct bpf_object *obj);
+/* Is a program of it attached? */
+bool loader_object_lives(const struct loader *l, enum object_id o);
+/* Lets go of what is kept of an object; programs that are attached stay. */
+void loader_forget_object(struct object *ob);
 /* The kernel's own figure for one map, from its fdinfo. -ENODATA when it is not there. */
 int map_bytes_told(FILE *fdinfo, uint64_t *ret_bytes);
 
@@ -106,8 +117,6 @@ void loader_detach_slot(struct loader *l, int i);
 void loader_armed_close(struct loader *l);
 /* The hooks of armed watching, on which no registration depends. */
 void loader_detach_armed(struct loader *l);
-/* All slots of an object, and the object: nothing is followed from here to loader_follow(). */
-void loader_detach_object(struct loader *l, enum object_id o);
 /* What begins from now on is followed again: every hook that there will be is there. */
 void loader_follow(struct loader *l);
 

@@ -351,8 +351,7 @@ void loader_check_ledger(struct loader *l)
 	l->was_blind = blind;
 }
 
-/* Its maps are there as long as a program of it is. */
-static bool object_lives(const struct loader *l, enum object_id o)
+bool loader_object_lives(const struct loader *l, enum object_id o)
 {
 	for (int i = 0; i < NSLOTS; i++)
 		if (slot_rows[i].object == o && l->slots[i].link)
@@ -365,7 +364,7 @@ uint64_t loader_map_bytes(const struct loader *l)
 	uint64_t sum = l->map_bytes;
 
 	for (int o = 0; o < NOBJECTS; o++)
-		if (object_lives(l, (enum object_id)o))
+		if (loader_object_lives(l, (enum object_id)o))
 			sum += l->objects[o].map_bytes;
 	return sum;
 }
