@@ -404,6 +404,7 @@ static void attach_slot(struct loader *l, int i)
 	if (!err) {
 		s->prog_fd = fcntl(bpf_program__fd(prog), F_DUPFD_CLOEXEC, 0);
 		s->state = SLOT_ATTACHED;
+		s->since_ns = loader_clock_ns();
 		s->reason[0] = '\0';
 		return;
 	}

@@ -24,6 +24,7 @@ struct slot {
 	bool by_tracefs;		/* the link belongs to kretprobe.h */
 	int prog_fd;			/* while linked: the object itself is not kept */
 	uint64_t generation;		/* of the module when attached */
+	uint64_t since_ns;		/* CLOCK_MONOTONIC, while linked */
 	char module[32];		/* of the chosen target */
 	enum slot_state state;
 	enum slot_state settled_state;	/* as the last loader_attach() left it, if `settled` */
@@ -80,6 +81,8 @@ extern char libbpf_said[256];
 
 /* The kernel symbol that is there when `v` can be attached: of a tracepoint, the function that calls its probes. */
 const char *loader_symbol_of(const struct variant *v, char buf[SYMBOL_LEN]);
+
+uint64_t loader_clock_ns(void);	/* CLOCK_MONOTONIC */
 
 /* Is `how` to be avoided, for all slots or for this one ("slot:how")? */
 bool loader_avoided(const struct loader *l, int i, const char *how);

@@ -195,6 +195,18 @@ static void forget_blind(const struct loader *l, struct identity *id)
 	id->target_watched &= pin;
 }
 
+/* Since when folios that stay, and those that find no target, are seen. */
+static uint64_t folios_since(const struct loader *l)
+{
+	static const enum slot_id seen_by[] = { SLOT_ID_putback, SLOT_ID_migrate_target, SLOT_ID_migrate_result };
+	uint64_t since = 0;
+
+	for (size_t i = 0; i < sizeof(seen_by) / sizeof(seen_by[0]); i++)
+		if (l->slots[seen_by[i]].link && l->slots[seen_by[i]].since_ns > since)
+			since = l->slots[seen_by[i]].since_ns;
+	return since;
+}
+
 void loader_identity(const struct loader *l, struct identity *id)
 {
 	const char *inlined;
@@ -211,12 +223,14 @@ void loader_identity(const struct loader *l, struct identity *id)
 			 function_name(&slot_rows[i], s->chosen ? s->chosen : &s->variants[0]));
 		snprintf(id->fn_module[fn], sizeof(id->fn_module[fn]), "%s", s->module);
 		id->fn_watched[fn] = s->link != NULL;
+		id->fn_since_ns[fn] = s->link ? s->since_ns : 0;
 	}
 	/* 7.3: a copy of it is inlined where buffers are registered, and that one is not seen. */
 	if (kfacts_symbol(l->kf, "io_account_mem", &inlined) == ANSWER_YES)
 		id->fn_watched[WIRE_FN_URING_ACCOUNT] = false;
 	id->putback_watched = l->slots[SLOT_ID_putback].link != NULL;
 	id->target_watched = l->slots[SLOT_ID_migrate_target].link != NULL;
+	id->folios_since_ns = folios_since(l);
 	forget_blind(l, id);
 }
 
