@@ -51,7 +51,7 @@ COMMAND(devx_umem, DEVX_UMEM, DEVX_UMEM, mlx5_ib_handler_MLX5_IB_METHOD_DEVX_UME
  * Why: address, length and access as the kernel uses them, for every driver; the memlock
  * check is inside. Context: process. Rate: one per registration or queue buffer.
  */
-static __always_inline int umem_enter(struct ib_device *dev, __u64 address, __u64 length, __u32 access)
+static __always_inline int umem_enter(__u64 device, __u64 address, __u64 length, __u32 access)
 {
 	struct wire_span *s = span_find();
 	struct mm_struct *mm;
@@ -60,7 +60,7 @@ static __always_inline int umem_enter(struct ib_device *dev, __u64 address, __u6
 		s = span_open(WIRE_API_UMEM);
 	if (!s)
 		return 0;
-	s->device = (__u64)dev;
+	s->device = device;
 	s->address = address;
 	s->length = length;
 	s->access = access;
@@ -95,13 +95,13 @@ static __always_inline int umem_exit(void *ctx, __u64 umem)
 SEC("?kprobe/ib_umem_get")
 int umem_enter__kprobe(struct pt_regs *ctx)
 {
-	return umem_enter((void *)PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx));
+	return umem_enter(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx));
 }
 
 SEC("?kprobe/__ib_umem_get_va")
 int umem_enter__kprobe_va(struct pt_regs *ctx)
 {
-	return umem_enter((void *)PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx));
+	return umem_enter(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx));
 }
 
 SEC("?kretprobe/ib_umem_get")

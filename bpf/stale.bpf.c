@@ -181,6 +181,7 @@ static __always_inline int call_enter(__u32 outer, __u16 by, __u64 mm, __u64 sta
 
 static __always_inline void send(const struct call *c, const struct region *r)
 {
+	const struct wire_layout *l = layout_get();
 	bool sent;
 
 	EMIT(wire_stale, STALE, r->id, e, sent, {
@@ -201,7 +202,8 @@ static __always_inline void send(const struct call *c, const struct region *r)
 		e->damage.start = r->start > c->start ? r->start : c->start;
 		e->damage.end = r->end < c->end ? r->end : c->end;
 		read_task(&e->end);
-		read_ib_device(&e->end, (void *)r->device);
+		if (l)
+			read_ib_device(&e->end, l, r->device);
 	});
 }
 

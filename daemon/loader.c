@@ -150,6 +150,9 @@ static int make_maps(struct loader *l, uint32_t ring_bytes)
 	err = map_memory(l->maps, "armed", sizeof(*l->armed), PROT_READ | PROT_WRITE, (void **)&l->armed);
 	if (err)
 		return err;
+	err = map_memory(l->maps, "layout", sizeof(*l->layout), PROT_READ | PROT_WRITE, (void **)&l->layout);
+	if (err)
+		return err;
 	err = map_memory(l->maps, "traced_hints", sizeof(*l->traced_hints), PROT_READ | PROT_WRITE, (void **)&l->traced_hints);
 	if (err)
 		return err;
@@ -306,13 +309,12 @@ static int find_refused(struct loader *l, enum object_id o)
 static void load_missing(struct loader *l, enum object_id o)
 {
 	struct object *ob = &l->objects[o];
-	const char *need = object_rows[o].btf_module;
 	bool wanted = false;
 	int err;
 
 	for (int i = 0; i < NSLOTS; i++)
 		wanted |= missing(l, i, o);
-	if (!wanted || (ob->obj && !ob->stale) || (*need && !kfacts_module_generation(need)))
+	if (!wanted || (ob->obj && !ob->stale))
 		return;
 	bpf_object__close(ob->obj);
 	ob->obj = NULL;
@@ -497,6 +499,7 @@ int loader_attach(struct loader *l)
 		l->kallsyms_of = digest;
 		kfacts_refresh(l->kf);
 	}
+	loader_read_layout(l);
 	for (int round = 0; round < VARIANTS_MAX; round++) {
 		for (int i = 0; i < NSLOTS; i++)
 			if (!l->slots[i].link)
@@ -529,6 +532,8 @@ void loader_free(struct loader *l)
 		munmap(l->armed, sizeof(*l->armed));
 	if (l->traced_hints)
 		munmap(l->traced_hints, sizeof(*l->traced_hints));
+	if (l->layout)
+		munmap(l->layout, sizeof(*l->layout));
 	if (l->counters)
 		munmap((void *)l->counters, sizeof(*l->counters) * l->ncpus);
 	bpf_object__close(l->maps);

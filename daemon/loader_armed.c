@@ -134,6 +134,7 @@ const void *loader_judge(const struct loader *l, const void *data, size_t size, 
 	const struct wire_hdr *hdr = data;
 	struct wire_pin *pin;
 
+	data = loader_judge_device(data, size, copy);
 	if (size > sizeof(*copy) || size < sizeof(*hdr) || (hdr->kind != WIRE_HOLDER && hdr->kind != WIRE_CMA_BLOCKED))
 		return data;
 	memcpy(copy, data, size);

@@ -112,3 +112,21 @@ int loader_reuse_own_maps(const struct loader *l, const struct object *ob, struc
 	}
 	return err;
 }
+
+void loader_read_layout(struct loader *l)
+{
+	uint64_t now[LAYOUT_OWNERS] = { kfacts_module_generation("ib_core"), kfacts_module_generation("ib_uverbs") };
+
+	if (l->rdma.of[0].module && !memcmp(now, l->rdma_generation, sizeof(now)))
+		return;
+	memcpy(l->rdma_generation, now, sizeof(now));
+	rdma_layout_read(&l->rdma, "");
+	memcpy(l->layout, &l->rdma.wire, sizeof(*l->layout));
+	for (int i = 0; i < LAYOUT_OWNERS; i++)
+		log_debug("structs of %s: %s %s", l->rdma.of[i].module, rdma_layout_word(l->rdma.of[i].source), l->rdma.of[i].why);
+}
+
+const struct layout_of *loader_layout(const struct loader *l, uint32_t i)
+{
+	return i < LAYOUT_OWNERS ? &l->rdma.of[i] : NULL;
+}

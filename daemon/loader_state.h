@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "loader.h"
+#include "rdma_layout.h"
 #include "slots.h"
 
 #define SYMBOL_LEN 80
@@ -57,6 +58,9 @@ struct loader {
 	const struct wire_counters *counters;	/* mapped, one per possible CPU */
 	uint32_t *gate;			/* mapped: not 0 = nothing is followed */
 	struct wire_traced *traced_hints;	/* mapped */
+	struct wire_layout *layout;	/* mapped */
+	struct rdma_layout rdma;	/* where that is from */
+	uint64_t rdma_generation[LAYOUT_OWNERS];	/* of the modules that it was read of */
 	uint32_t ncpus;
 	uint64_t modules_seen;		/* modules_digest() at the last look */
 	uint64_t kallsyms_of;		/* the same when kallsyms was last read */
@@ -106,6 +110,10 @@ void loader_keep_own_maps(const struct loader *l, struct object *ob);
 int loader_reuse_own_maps(const struct loader *l, const struct object *ob, struct bpf_object *obj);
 /* Is a program of it attached? */
 bool loader_object_lives(const struct loader *l, enum object_id o);
+/* The record, or in `copy` one without the device that it names and that there is none of. */
+const void *loader_judge_device(const void *data, size_t size, union judged *copy);
+/* Reads where the RDMA core's fields lie, when it was loaded again, for the programs that are attached after this. */
+void loader_read_layout(struct loader *l);
 /* Lets go of what is kept of an object; programs that are attached stay. */
 void loader_forget_object(struct object *ob);
 /* The kernel's own figure for one map, from its fdinfo. -ENODATA when it is not there. */
