@@ -209,6 +209,7 @@ static uint64_t folios_since(const struct loader *l)
 
 void loader_identity(const struct loader *l, struct identity *id)
 {
+	bool named[WIRE_FN_MAX] = {};
 	const char *inlined;
 
 	kfacts_names(l->kf, id);
@@ -217,8 +218,10 @@ void loader_identity(const struct loader *l, struct identity *id)
 		const struct slot *s = &l->slots[i];
 		enum wire_fn fn = slot_rows[i].fn;
 
-		if (fn == WIRE_FN_NONE || !s->nvariants)
+		/* Two ways into the same function: the first one that is hooked names it. */
+		if (fn == WIRE_FN_NONE || !s->nvariants || id->fn_watched[fn] || (named[fn] && !s->link))
 			continue;
+		named[fn] = true;
 		snprintf(id->fn_name[fn], sizeof(id->fn_name[fn]), "%s",
 			 function_name(&slot_rows[i], s->chosen ? s->chosen : &s->variants[0]));
 		snprintf(id->fn_module[fn], sizeof(id->fn_module[fn]), "%s", s->module);
