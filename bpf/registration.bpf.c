@@ -47,11 +47,12 @@ COMMAND(devx_umem, DEVX_UMEM, DEVX_UMEM, mlx5_ib_handler_MLX5_IB_METHOD_DEVX_UME
 
 /*
  * slot umem_enter/_exit: ib_umem_get (ib_uverbs, to 6.12), __ib_umem_get_va (ib_core,
- * 7.3): same four arguments, same return.
+ * 7.3): same four arguments, same return. In a vendor's stack (MLNX_OFED 5, DOCA) __ib_umem_get(device, address, length,
+ * access, peer_mem_flags): static, and both ways in lead through it, ib_umem_get() and ib_umem_get_peer(); hence the first.
  * Why: address, length and access as the kernel uses them, for every driver; the memlock
  * check is inside. Context: process. Rate: one per registration or queue buffer.
  */
-static __always_inline int umem_enter(struct ib_device *dev, __u64 address, __u64 length, __u32 access)
+static __always_inline int umem_enter(__u64 device, __u64 address, __u64 length, __u32 access)
 {
 	struct wire_span *s = span_find();
 	struct mm_struct *mm;
@@ -60,7 +61,7 @@ static __always_inline int umem_enter(struct ib_device *dev, __u64 address, __u6
 		s = span_open(WIRE_API_UMEM);
 	if (!s)
 		return 0;
-	s->device = (__u64)dev;
+	s->device = device;
 	s->address = address;
 	s->length = length;
 	s->access = access;
@@ -92,16 +93,28 @@ static __always_inline int umem_exit(void *ctx, __u64 umem)
 	return 0;
 }
 
+SEC("?kprobe/__ib_umem_get")
+int umem_enter__kprobe_inner(struct pt_regs *ctx)
+{
+	return umem_enter(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx));
+}
+
 SEC("?kprobe/ib_umem_get")
 int umem_enter__kprobe(struct pt_regs *ctx)
 {
-	return umem_enter((void *)PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx));
+	return umem_enter(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx));
 }
 
 SEC("?kprobe/__ib_umem_get_va")
 int umem_enter__kprobe_va(struct pt_regs *ctx)
 {
-	return umem_enter((void *)PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx));
+	return umem_enter(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx));
+}
+
+SEC("?kretprobe/__ib_umem_get")
+int umem_exit__kretprobe_inner(struct pt_regs *ctx)
+{
+	return umem_exit(ctx, PT_REGS_RC(ctx));
 }
 
 SEC("?kretprobe/ib_umem_get")
@@ -113,6 +126,31 @@ int umem_exit__kretprobe(struct pt_regs *ctx)
 SEC("?kretprobe/__ib_umem_get_va")
 int umem_exit__kretprobe_va(struct pt_regs *ctx)
 {
+	return umem_exit(ctx, PT_REGS_RC(ctx));
+}
+
+/*
+ * slot umem_peer_enter/_exit: ib_umem_get_peer(device, address, length, access, peer_mem_flags) of a vendor's stack
+ * (drivers/infiniband/core/umem.c of MLNX_OFED 5; its mlx5_ib, erdma and others call it where the kernel's own call ib_umem_get()).
+ * Why: where the compiler has left no __ib_umem_get(), it is seen here or nowhere. Inside it the pin that failed is followed by
+ * questions to peer memory clients: see peer.bpf.c. Context: process. Rate: one per registration.
+ * Misses: a stack for kernels before 5.5, whose first argument is a struct ib_udata: the name is then not that of a device.
+ */
+SEC("?kprobe/ib_umem_get_peer")
+int umem_peer_enter__kprobe(struct pt_regs *ctx)
+{
+	return umem_enter(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx));
+}
+
+SEC("?kretprobe/ib_umem_get_peer")
+int umem_peer_exit__kretprobe(struct pt_regs *ctx)
+{
+	struct wire_span *s = span_find();
+	__u32 last = s ? s->nchain - 1 : WIRE_CHAIN_MAX;
+
+	/* What it called has said so already. */
+	if (last < WIRE_CHAIN_MAX && s->chain[last].fn == WIRE_FN_UMEM)
+		return 0;
 	return umem_exit(ctx, PT_REGS_RC(ctx));
 }
 

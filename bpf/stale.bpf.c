@@ -72,7 +72,7 @@ static __always_inline __u64 argument(void *ctx, __u32 n)
 /* --- regions ------------------------------------------------------------------------ */
 
 /*
- * slot stale_umem_enter/_exit: ib_umem_get (ib_uverbs, to 6.12), __ib_umem_get_va (ib_core, 7.3).
+ * slot stale_umem_enter/_exit: ib_umem_get (ib_uverbs, to 6.12), __ib_umem_get_va (ib_core, 7.3), __ib_umem_get of a vendor's stack.
  * Why: every driver gets its pinned pages here, and what it returns is what ib_umem_release() is given.
  * On-demand paging (ib_umem_odp_get) and dma-bufs do not pass: notifiers keep the one right, and the
  * other is no memory of the process. Context: process, in a module, hence kprobes. Rate: one per
@@ -125,6 +125,12 @@ static __always_inline int umem_exit(__u64 umem)
 	return 0;
 }
 
+SEC("?kprobe/__ib_umem_get")
+int stale_umem_enter__kprobe_inner(struct pt_regs *ctx)
+{
+	return umem_enter(ctx);
+}
+
 SEC("?kprobe/ib_umem_get")
 int stale_umem_enter__kprobe(struct pt_regs *ctx)
 {
@@ -135,6 +141,12 @@ SEC("?kprobe/__ib_umem_get_va")
 int stale_umem_enter__kprobe_va(struct pt_regs *ctx)
 {
 	return umem_enter(ctx);
+}
+
+SEC("?kretprobe/__ib_umem_get")
+int stale_umem_exit__kretprobe_inner(struct pt_regs *ctx)
+{
+	return umem_exit(PT_REGS_RC(ctx));
 }
 
 SEC("?kretprobe/ib_umem_get")
@@ -181,6 +193,7 @@ static __always_inline int call_enter(__u32 outer, __u16 by, __u64 mm, __u64 sta
 
 static __always_inline void send(const struct call *c, const struct region *r)
 {
+	const struct wire_layout *l = layout_get();
 	bool sent;
 
 	EMIT(wire_stale, STALE, r->id, e, sent, {
@@ -201,7 +214,8 @@ static __always_inline void send(const struct call *c, const struct region *r)
 		e->damage.start = r->start > c->start ? r->start : c->start;
 		e->damage.end = r->end < c->end ? r->end : c->end;
 		read_task(&e->end);
-		read_ib_device(&e->end, (void *)r->device);
+		if (l)
+			read_ib_device(&e->end, l, r->device);
 	});
 }
 

@@ -226,6 +226,13 @@ static bool get_names(struct json_object *o, const char *key, struct enum_names 
 	return true;
 }
 
+/* A field that older captures have not: 0 there. */
+static bool get_newer_u64(struct json_object *o, const char *key, uint64_t *ret_value)
+{
+	*ret_value = 0;
+	return !json_object_object_get_ex(o, key, NULL) || get_u64(o, key, ret_value);
+}
+
 /* Ids are appended within one wire version: a capture may know fewer or more functions than we do. */
 static bool get_functions(struct json_object *o, struct identity *id)
 {
@@ -239,7 +246,8 @@ static bool get_functions(struct json_object *o, struct identity *id)
 		if (!json_object_is_type(fn, json_type_object) ||
 		    !get_string(fn, "name", id->fn_name[i], sizeof(id->fn_name[i])) ||
 		    !get_string(fn, "module", id->fn_module[i], sizeof(id->fn_module[i])) ||
-		    !get_bool(fn, "watched", &id->fn_watched[i]))
+		    !get_bool(fn, "watched", &id->fn_watched[i]) ||
+		    !get_newer_u64(fn, "since_ns", &id->fn_since_ns[i]))
 			return false;
 	}
 	return true;
@@ -275,6 +283,7 @@ static bool get_identity(struct json_object *o, struct identity *id)
 	       get_functions(o, id) &&
 	       get_newer_bool(o, "uring_bounded", &id->uring_bounded) &&
 	       get_bool(o, "direct_io_pins", &id->direct_io_pins) &&
+	       get_newer_u64(o, "folios_since_ns", &id->folios_since_ns) &&
 	       get_bool(o, "putback_watched", &id->putback_watched) &&
 	       get_bool(o, "target_watched", &id->target_watched);
 }

@@ -62,6 +62,7 @@ static struct json_object *functions_json(struct jbuild *b, const struct identit
 		jb_string(b, fn, "name", id->fn_name[i]);
 		jb_string(b, fn, "module", id->fn_module[i]);
 		jb_bool(b, fn, "watched", id->fn_watched[i]);
+		jb_uint(b, fn, "since_ns", id->fn_since_ns[i]);
 		jb_append(b, array, fn);
 	}
 	return array;
@@ -90,6 +91,7 @@ static struct json_object *identity_json(struct jbuild *b, const struct identity
 	jb_put(b, o, "functions", functions_json(b, id));
 	jb_bool(b, o, "uring_bounded", id->uring_bounded);
 	jb_bool(b, o, "direct_io_pins", id->direct_io_pins);
+	jb_uint(b, o, "folios_since_ns", id->folios_since_ns);
 	jb_bool(b, o, "putback_watched", id->putback_watched);
 	jb_bool(b, o, "target_watched", id->target_watched);
 	return o;

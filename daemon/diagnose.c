@@ -242,29 +242,33 @@ static void ask_all(const struct cause *table, uint32_t n, const struct incident
 }
 
 /*
- * A registration that found no slot to be followed in: hooks that are attached said nothing of it, and their
- * silence means nothing.
+ * Hooks whose silence means something: those that were attached before the registration began. One that found no slot to be
+ * followed in has none, though hooks are attached.
  */
-static void ask_unfollowed(const struct cause *table, uint32_t n, const struct incident *in,
-			   const struct identity *id, struct diagnosis *d)
+static void look_of(const struct incident *in, const struct identity *id, struct identity *ret)
 {
-	struct identity blind = *id;
+	uint64_t start = in->end.start_ns;
 
-	memset(blind.fn_watched, 0, sizeof(blind.fn_watched));
-	blind.putback_watched = blind.target_watched = false;
-	ask_all(table, n, in, &blind, d);
+	*ret = *id;
+	for (int fn = 0; fn < WIRE_FN_MAX; fn++)
+		ret->fn_watched[fn] &= start >= id->fn_since_ns[fn] && start;
+	ret->putback_watched &= start >= id->folios_since_ns && start;
+	ret->target_watched &= start >= id->folios_since_ns && start;
 }
 
 void diagnose_with(const struct cause *table, uint32_t n, const struct incident *in,
 		   const struct identity *id, struct diagnosis *ret)
 {
+	struct identity seen;
+
 	assert(n <= CAUSES_MAX);
 	memset(ret, 0, sizeof(*ret));
-	/* Nothing failed in the end: there is no cause to name. */
-	if (!in->stuck && !incident_is_warning(in) && in->end.result != 0 && !in->end.start_ns)
-		ask_unfollowed(table, n, in, id, ret);
-	else if (in->stuck || incident_is_warning(in) || in->end.result != 0)
+	if (in->stuck || incident_is_warning(in)) {
 		ask_all(table, n, in, id, ret);
+	} else if (in->end.result != 0) { /* else nothing failed in the end: there is no cause to name */
+		look_of(in, id, &seen);
+		ask_all(table, n, in, &seen, ret);
+	}
 	if (ret->cause)
 		return;
 	ret->confidence = CONFIDENCE_unknown;

@@ -41,6 +41,8 @@ struct identity {
 	char fn_name[WIRE_FN_MAX][64];
 	char fn_module[WIRE_FN_MAX][32];
 	bool fn_watched[WIRE_FN_MAX];	/* the slot that would see this function fail is attached */
+	uint64_t fn_since_ns[WIRE_FN_MAX];	/* CLOCK_MONOTONIC: since when; what began before may have failed there unseen */
+	uint64_t folios_since_ns;	/* the same of the two below */
 	bool uring_bounded;		/* io_uring refuses a buffer of more than 1 GiB; false also when not known */
 	bool direct_io_pins;		/* direct I/O takes FOLL_PIN (iov_iter_extract_pages), else references */
 	bool putback_watched;		/* folios that will not move are seen */

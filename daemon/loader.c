@@ -99,8 +99,9 @@ static int set_cfg(const struct loader *l, struct bpf_object *obj)
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map, obj) {
+		/* One that it has of an instance before it says the same, and cannot be set any more. */
 		if (strstr(bpf_map__name(map), ".cfg"))
-			return bpf_map__set_initial_value(map, &l->cfg, sizeof(l->cfg));
+			return bpf_map__fd(map) >= 0 ? 0 : bpf_map__set_initial_value(map, &l->cfg, sizeof(l->cfg));
 	}
 	return 0;
 }
@@ -147,6 +148,9 @@ static int make_maps(struct loader *l, uint32_t ring_bytes)
 	if (err)
 		return err;
 	err = map_memory(l->maps, "armed", sizeof(*l->armed), PROT_READ | PROT_WRITE, (void **)&l->armed);
+	if (err)
+		return err;
+	err = map_memory(l->maps, "layout", sizeof(*l->layout), PROT_READ | PROT_WRITE, (void **)&l->layout);
 	if (err)
 		return err;
 	err = map_memory(l->maps, "traced_hints", sizeof(*l->traced_hints), PROT_READ | PROT_WRITE, (void **)&l->traced_hints);
@@ -251,7 +255,12 @@ fail:
 
 /* --- load --------------------------------------------------------------------- */
 
-/* Opens an object with the wanted programs. `only` != NULL: that one alone, to find the culprit. */
+static bool missing(const struct loader *l, int i, enum object_id o)
+{
+	return slot_rows[i].object == o && l->slots[i].chosen && !l->slots[i].link;
+}
+
+/* Opens an object with the programs that are wanted and hang on no hook yet. `only` != NULL: that one alone, to find the culprit. */
 static int load_object(struct loader *l, enum object_id o, const char *only, struct bpf_object **ret_obj)
 {
 	struct bpf_object *obj;
@@ -262,11 +271,12 @@ static int load_object(struct loader *l, enum object_id o, const char *only, str
 	for (int i = 0; i < NSLOTS; i++) {
 		struct slot *s = &l->slots[i];
 
-		if (slot_rows[i].object != o || !s->chosen || (only && strcmp(only, s->chosen->program)))
-			continue;
-		bpf_program__set_autoload(bpf_object__find_program_by_name(obj, s->chosen->program), true);
+		if (missing(l, i, o) && (!only || !strcmp(only, s->chosen->program)))
+			bpf_program__set_autoload(bpf_object__find_program_by_name(obj, s->chosen->program), true);
 	}
-	err = load_with_maps(l, obj);
+	err = loader_reuse_own_maps(l, &l->objects[o], obj);
+	if (!err)
+		err = load_with_maps(l, obj);
 	if (err) {
 		bpf_object__close(obj);
 		return err;
@@ -286,7 +296,7 @@ static int find_refused(struct loader *l, enum object_id o)
 		struct variant *v;
 		int err;
 
-		if (slot_rows[i].object != o || !s->chosen)
+		if (!missing(l, i, o))
 			continue;
 		v = (struct variant *)s->chosen;
 		err = load_object(l, o, v->program, &obj);
@@ -305,30 +315,30 @@ static int find_refused(struct loader *l, enum object_id o)
 	return refused;
 }
 
-/* (Re)loads an object whose programs or whose module changed. */
-static void refresh_object(struct loader *l, enum object_id o)
+/*
+ * Loads what is missing of an object, as one more instance of it that shares the maps of those before: hooks that work stay
+ * as they are, so that nothing is missed while others come. An instance lasts as long as one of its programs is attached.
+ */
+static void load_missing(struct loader *l, enum object_id o)
 {
 	struct object *ob = &l->objects[o];
-	const char *need = object_rows[o].btf_module;
-	uint64_t generation = *need ? kfacts_module_generation(need) : 1;
 	bool wanted = false;
 	int err;
 
 	for (int i = 0; i < NSLOTS; i++)
-		wanted |= slot_rows[i].object == o && l->slots[i].chosen;
-	if (ob->loaded && (ob->generation != generation || ob->stale))
-		loader_detach_object(l, o);
-	if (ob->loaded || !generation || !wanted)
+		wanted |= missing(l, i, o);
+	if (!wanted || (ob->obj && !ob->stale))
 		return;
+	bpf_object__close(ob->obj);
+	ob->obj = NULL;
+	ob->stale = false;
 	err = load_object(l, o, NULL, &ob->obj);
 	for (int tries = 0; err && tries < VARIANTS_MAX && find_refused(l, o); tries++)
 		err = load_object(l, o, NULL, &ob->obj);
 	if (err)
 		log_warn("BPF object %s does not load: %s (%s)", object_rows[o].name, strerror(-err), libbpf_said);
 	else
-		ob->map_bytes = loader_own_map_bytes(l, ob->obj);
-	ob->loaded = !err;
-	ob->generation = generation;
+		loader_keep_own_maps(l, ob);
 }
 
 /*
@@ -387,7 +397,7 @@ static void attach_slot(struct loader *l, int i)
 	struct variant *v;
 	int err;
 
-	if (s->link || !s->chosen || !ob->loaded)
+	if (s->link || !s->chosen || !ob->obj)
 		return;
 	if (*needs && !l->slots[slot_index(needs)].link) {
 		s->state = SLOT_ATTACH_FAILED;
@@ -398,16 +408,18 @@ static void attach_slot(struct loader *l, int i)
 	if (i == SLOT_ID_nv_unlock)
 		loader_forget_pins(l);
 	v = (struct variant *)s->chosen;
-	prog = ob->obj ? bpf_object__find_program_by_name(ob->obj, v->program) : NULL;
+	prog = bpf_object__find_program_by_name(ob->obj, v->program);
 	if (!prog || bpf_program__fd(prog) < 0) {
 		ob->stale = true; /* chosen after the object was loaded */
 		return;
 	}
+	/* Before: one that comes again meanwhile leaves a dead link, which is then known by its number. */
+	s->generation = *s->module ? kfacts_module_generation(s->module) : 0;
 	err = attach_link(l, i, prog);
 	if (!err) {
 		s->prog_fd = fcntl(bpf_program__fd(prog), F_DUPFD_CLOEXEC, 0);
 		s->state = SLOT_ATTACHED;
-		s->generation = *s->module ? kfacts_module_generation(s->module) : 0;
+		s->since_ns = loader_clock_ns();
 		s->reason[0] = '\0';
 		return;
 	}
@@ -422,13 +434,15 @@ static void attach_slot(struct loader *l, int i)
 	log_debug("slot %s: cannot attach %s", slot_rows[i].name, s->reason);
 	/* With kallsyms unreadable absence shows only here, and a module may come: keep trying. A function
 	 * that is known to be there is another matter: this kernel has no such way to hook. */
+	if (*s->module && s->generation != kfacts_module_generation(s->module))
+		return; /* it went while we tried */
 	if (err == -ENOENT && (v->kind == ATTACH_TRACEPOINT || *s->module ||
 			       kfacts_function(l->kf, v->target, &f) != ANSWER_YES))
 		return;
 	v->refused = true;
 	snprintf(v->why, sizeof(v->why), "attach: %.100s", strerror(-err));
 	loader_choose(l, i);
-	ob->stale = s->chosen != NULL;
+	ob->stale |= s->chosen != NULL;
 }
 
 /* Slots whose module went, or came again under the same name, hold dead links. */
@@ -447,6 +461,9 @@ static void drop_dead(struct loader *l)
 		if (l->slots[i].link && *needs && !l->slots[slot_index(needs)].link)
 			loader_detach_slot(l, i);
 	}
+	for (int o = 0; o < NOBJECTS; o++)
+		if (!loader_object_lives(l, (enum object_id)o))
+			loader_forget_object(&l->objects[o]);
 }
 
 static bool stale_objects(const struct loader *l)
@@ -495,12 +512,13 @@ int loader_attach(struct loader *l)
 		l->kallsyms_of = digest;
 		kfacts_refresh(l->kf);
 	}
+	loader_read_layout(l);
 	for (int round = 0; round < VARIANTS_MAX; round++) {
 		for (int i = 0; i < NSLOTS; i++)
 			if (!l->slots[i].link)
 				loader_choose(l, i);
 		for (int o = 0; o < NOBJECTS; o++)
-			refresh_object(l, (enum object_id)o);
+			load_missing(l, (enum object_id)o);
 		for (int i = 0; i < NSLOTS; i++)
 			attach_slot(l, i);
 		if (!stale_objects(l))
@@ -527,6 +545,8 @@ void loader_free(struct loader *l)
 		munmap(l->armed, sizeof(*l->armed));
 	if (l->traced_hints)
 		munmap(l->traced_hints, sizeof(*l->traced_hints));
+	if (l->layout)
+		munmap(l->layout, sizeof(*l->layout));
 	if (l->counters)
 		munmap((void *)l->counters, sizeof(*l->counters) * l->ncpus);
 	bpf_object__close(l->maps);

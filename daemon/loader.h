@@ -14,6 +14,7 @@
 #include "identity.h"
 #include "kfacts.h"
 #include "wire.h"
+#include "wire_step.h"
 
 enum slot_state {
 	SLOT_ABSENT,		/* no variant fits this kernel, or its module is not loaded */
@@ -52,6 +53,7 @@ struct slot_status {
 };
 
 struct loader;
+struct layout_of;
 
 struct loader_opts {
 	const enum hook_mode *modes;	/* one per row of slots.def; NULL = all auto */
@@ -79,6 +81,9 @@ int loader_attach(struct loader *l);
 /* Detaches all slots; maps stay, so that what is in the ring can still be read. */
 void loader_detach(struct loader *l);
 void loader_free(struct loader *l);
+
+/* How it is known where module `i` of the RDMA core has its fields (see rdma_layout.h), from 0 on. NULL: there is no more. */
+const struct layout_of *loader_layout(const struct loader *l, uint32_t i);
 
 uint32_t loader_nslots(void);
 const char *loader_slot_name(uint32_t i);
@@ -123,8 +128,14 @@ union judged {
 	struct wire_hdr hdr;
 	struct wire_holder holder;
 	struct wire_cma_blocked blocked;
+	struct wire_reg_end end;
+	struct wire_stale stale;
+	struct wire_step step;
 };
-/* A record as it may be believed: who holds a page is told with a doubt when a release may have been missed. `copy` is where it is changed. */
+/*
+ * A record as it may be believed: who holds a page is told with a doubt when a release may have been missed, and the name of a device only
+ * when there is one of that name. `copy` is where it is changed.
+ */
 const void *loader_judge(const struct loader *l, const void *data, size_t size, union judged *copy);
 uint64_t loader_runs_missed(const struct loader *l);	/* of all slots: see slot_status.missed */
 uint64_t loader_map_bytes(const struct loader *l);	/* kernel memory of the maps, by the kernel's own figures */

@@ -78,7 +78,7 @@ static uint64_t releases_missed(const struct loader *l)
 	return sum;
 }
 
-static uint64_t clock_ns(void)
+uint64_t loader_clock_ns(void)
 {
 	struct timespec t;
 
@@ -94,7 +94,7 @@ static void forget_held(struct loader *l)
 	uint64_t key;
 
 	l->armed_epoch = __atomic_add_fetch(&l->armed->epoch, 1, __ATOMIC_SEQ_CST);
-	l->armed_since_ns = clock_ns() + GRACE_NS;
+	l->armed_since_ns = loader_clock_ns() + GRACE_NS;
 	while (l->armed->folios && tries-- && !bpf_map_get_next_key(fd, NULL, &key))
 		if (!bpf_map_delete_elem(fd, &key))
 			__atomic_fetch_sub(&l->armed->folios, 1, __ATOMIC_SEQ_CST);
@@ -139,6 +139,7 @@ const void *loader_judge(const struct loader *l, const void *data, size_t size, 
 	const struct wire_hdr *hdr = data;
 	struct wire_pin *pin;
 
+	data = loader_judge_device(data, size, copy);
 	if (size > sizeof(*copy) || size < sizeof(*hdr) || (hdr->kind != WIRE_HOLDER && hdr->kind != WIRE_CMA_BLOCKED))
 		return data;
 	memcpy(copy, data, size);

@@ -113,27 +113,19 @@ static void detach_slots(struct loader *l, int object)
 		pthread_join(threads[--n], NULL);
 }
 
-static void forget_object(struct object *ob)
+void loader_forget_object(struct object *ob)
 {
 	bpf_object__close(ob->obj);
 	ob->obj = NULL;
-	ob->loaded = false;
 	ob->stale = false;
-}
-
-void loader_detach_object(struct loader *l, enum object_id o)
-{
-	if (!l->objects[o].loaded)
-		return;
-	stop_following(l);
-	detach_slots(l, o);
-	forget_object(&l->objects[o]);
+	while (ob->nmaps > 0)
+		close(ob->maps[--ob->nmaps]);
 }
 
 void loader_detach_armed(struct loader *l)
 {
 	detach_slots(l, OBJECT_armed);
-	forget_object(&l->objects[OBJECT_armed]);
+	loader_forget_object(&l->objects[OBJECT_armed]);
 }
 
 void loader_detach(struct loader *l)
@@ -143,5 +135,5 @@ void loader_detach(struct loader *l)
 	stop_following(l);
 	detach_slots(l, -1);
 	for (int o = 0; o < NOBJECTS; o++)
-		forget_object(&l->objects[o]);
+		loader_forget_object(&l->objects[o]);
 }

@@ -2,6 +2,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,15 +59,19 @@ static int memory_of(const struct bpf_map *map, uint64_t *ret_bytes)
 	return err;
 }
 
+/* Is it made for this object alone? */
+static bool is_own(const struct loader *l, const struct bpf_object *obj, const struct bpf_map *map)
+{
+	return obj == l->maps || bpf_map__is_internal(map) || !bpf_object__find_map_by_name(l->maps, bpf_map__name(map));
+}
+
 uint64_t loader_own_map_bytes(const struct loader *l, const struct bpf_object *obj)
 {
 	const struct bpf_map *map;
 	uint64_t sum = 0, bytes;
 
 	bpf_object__for_each_map(map, obj) {
-		bool shared = obj != l->maps && !bpf_map__is_internal(map) &&
-			      bpf_object__find_map_by_name(l->maps, bpf_map__name(map));
-		int err = shared || bpf_map__fd(map) < 0 ? -ENOENT : memory_of(map, &bytes);
+		int err = !is_own(l, obj, map) || bpf_map__fd(map) < 0 ? -ENOENT : memory_of(map, &bytes);
 
 		if (!err)
 			sum += bytes;
@@ -74,4 +79,54 @@ uint64_t loader_own_map_bytes(const struct loader *l, const struct bpf_object *o
 			log_debug("kernel memory of map %s is not known: %s", bpf_map__name(map), strerror(-err));
 	}
 	return sum;
+}
+
+void loader_keep_own_maps(const struct loader *l, struct object *ob)
+{
+	const struct bpf_map *map;
+
+	if (ob->nmaps)
+		return;
+	ob->map_bytes = loader_own_map_bytes(l, ob->obj);
+	bpf_object__for_each_map(map, ob->obj)
+		if (is_own(l, ob->obj, map) && ob->nmaps < OWN_MAPS_MAX)
+			ob->maps[ob->nmaps++] = bpf_map__fd(map) < 0 ? -1 : fcntl(bpf_map__fd(map), F_DUPFD_CLOEXEC, 0);
+}
+
+int loader_reuse_own_maps(const struct loader *l, const struct object *ob, struct bpf_object *obj)
+{
+	struct bpf_map *map;
+	uint32_t n = 0;
+	int err = 0;
+
+	if (!ob->nmaps)
+		return 0;
+	bpf_object__for_each_map(map, obj) {
+		if (err || !is_own(l, obj, map))
+			continue;
+		if (n == ob->nmaps)
+			return -E2BIG;
+		if (ob->maps[n] >= 0)
+			err = bpf_map__reuse_fd(map, ob->maps[n]);
+		n++;
+	}
+	return err;
+}
+
+void loader_read_layout(struct loader *l)
+{
+	uint64_t now[LAYOUT_OWNERS] = { kfacts_module_generation("ib_core"), kfacts_module_generation("ib_uverbs") };
+
+	if (l->rdma.of[0].module && !memcmp(now, l->rdma_generation, sizeof(now)))
+		return;
+	memcpy(l->rdma_generation, now, sizeof(now));
+	rdma_layout_read(&l->rdma, "");
+	memcpy(l->layout, &l->rdma.wire, sizeof(*l->layout));
+	for (int i = 0; i < LAYOUT_OWNERS; i++)
+		log_debug("structs of %s: %s %s", l->rdma.of[i].module, rdma_layout_word(l->rdma.of[i].source), l->rdma.of[i].why);
+}
+
+const struct layout_of *loader_layout(const struct loader *l, uint32_t i)
+{
+	return i < LAYOUT_OWNERS ? &l->rdma.of[i] : NULL;
 }

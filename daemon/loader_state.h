@@ -10,6 +10,7 @@
 
 #include "kfacts_symbols.h"
 #include "loader.h"
+#include "rdma_layout.h"
 #include "slots.h"
 
 #define SYMBOL_LEN 80
@@ -25,6 +26,7 @@ struct slot {
 	bool by_tracefs;		/* the link belongs to kretprobe.h */
 	int prog_fd;			/* while linked: the object itself is not kept */
 	uint64_t generation;		/* of the module when attached */
+	uint64_t since_ns;		/* CLOCK_MONOTONIC, while linked */
 	char module[32];		/* of the chosen target */
 	char symbol[SYMBOL_FULL_LEN];	/* the function as the kernel calls it: the target, perhaps with a suffix; "" = a tracepoint */
 	char bypass[SYMBOL_FULL_LEN];	/* a copy of it that calls may go to, which is not hooked; "" = none */
@@ -36,11 +38,14 @@ struct slot {
 	char reason[192];
 };
 
+#define OWN_MAPS_MAX 12
+
 struct object {
 	struct bpf_object *obj;		/* while attaching: as soon as its programs hang on their hooks they need it no more */
-	bool loaded;
-	uint64_t generation;		/* of its BTF module when loaded */
-	bool stale;			/* a variant was refused: load again with the next */
+	bool stale;			/* a variant was refused: what is missing is to be loaded again */
+	/* While a program is attached: its maps, in the order of the object, for those of its programs that come later. */
+	int maps[OWN_MAPS_MAX];
+	uint32_t nmaps;
 	uint64_t map_bytes;		/* kernel memory of the maps that it alone has, which go with its programs */
 };
 
@@ -58,6 +63,9 @@ struct loader {
 	const struct wire_counters *counters;	/* mapped, one per possible CPU */
 	uint32_t *gate;			/* mapped: not 0 = nothing is followed */
 	struct wire_traced *traced_hints;	/* mapped */
+	struct wire_layout *layout;	/* mapped */
+	struct rdma_layout rdma;	/* where that is from */
+	uint64_t rdma_generation[LAYOUT_OWNERS];	/* of the modules that it was read of */
 	uint32_t ncpus;
 	uint64_t modules_seen;		/* modules_digest() at the last look */
 	uint64_t kallsyms_of;		/* the same when kallsyms was last read */
@@ -87,6 +95,7 @@ const char *loader_symbol_of(const struct variant *v, char buf[SYMBOL_LEN]);
 int loader_prepare(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts);
 /* Asks for what loader_choose() wants to know of the ways to hook. Before kfacts_refresh(). -ENOSPC. */
 int loader_watch_ways(struct kfacts *kf);
+uint64_t loader_clock_ns(void);	/* CLOCK_MONOTONIC */
 
 /* Is `how` to be avoided, for all slots or for this one ("slot:how")? */
 bool loader_avoided(const struct loader *l, int i, const char *how);
@@ -104,6 +113,18 @@ int loader_load_whole(struct loader *l, const struct object_row *row, struct bpf
 int loader_share_maps(const struct loader *l, struct bpf_object *obj);
 /* Kernel memory of the maps that an object, which is loaded, does not have from there. */
 uint64_t loader_own_map_bytes(const struct loader *l, const struct bpf_object *obj);
+/* Keeps all maps of the first instance of an object, which is loaded, for the next ones. */
+void loader_keep_own_maps(const struct loader *l, struct object *ob);
+/* Hands those to another instance, before it is loaded. */
+int loader_reuse_own_maps(const struct loader *l, const struct object *ob, struct bpf_object *obj);
+/* Is a program of it attached? */
+bool loader_object_lives(const struct loader *l, enum object_id o);
+/* The record, or in `copy` one without the device that it names and that there is none of. */
+const void *loader_judge_device(const void *data, size_t size, union judged *copy);
+/* Reads where the RDMA core's fields lie, when it was loaded again, for the programs that are attached after this. */
+void loader_read_layout(struct loader *l);
+/* Lets go of what is kept of an object; programs that are attached stay. */
+void loader_forget_object(struct object *ob);
 /* The kernel's own figure for one map, from its fdinfo. -ENODATA when it is not there. */
 int map_bytes_told(FILE *fdinfo, uint64_t *ret_bytes);
 
@@ -116,8 +137,6 @@ void loader_detach_slot(struct loader *l, int i);
 void loader_armed_close(struct loader *l);
 /* The hooks of armed watching, on which no registration depends. */
 void loader_detach_armed(struct loader *l);
-/* All slots of an object, and the object: nothing is followed from here to loader_follow(). */
-void loader_detach_object(struct loader *l, enum object_id o);
 /* What begins from now on is followed again: every hook that there will be is there. */
 void loader_follow(struct loader *l);
 

@@ -217,8 +217,21 @@ static void forget_blind(const struct loader *l, struct identity *id)
 	id->target_watched &= pin;
 }
 
+/* Since when folios that stay, and those that find no target, are seen. */
+static uint64_t folios_since(const struct loader *l)
+{
+	static const enum slot_id seen_by[] = { SLOT_ID_putback, SLOT_ID_migrate_target, SLOT_ID_migrate_result };
+	uint64_t since = 0;
+
+	for (size_t i = 0; i < sizeof(seen_by) / sizeof(seen_by[0]); i++)
+		if (l->slots[seen_by[i]].link && l->slots[seen_by[i]].since_ns > since)
+			since = l->slots[seen_by[i]].since_ns;
+	return since;
+}
+
 void loader_identity(const struct loader *l, struct identity *id)
 {
+	bool named[WIRE_FN_MAX] = {};
 	const char *inlined;
 
 	kfacts_names(l->kf, id);
@@ -227,18 +240,22 @@ void loader_identity(const struct loader *l, struct identity *id)
 		const struct slot *s = &l->slots[i];
 		enum wire_fn fn = slot_rows[i].fn;
 
-		if (fn == WIRE_FN_NONE || !s->nvariants)
+		/* Two ways into the same function: the first one that is hooked names it. */
+		if (fn == WIRE_FN_NONE || !s->nvariants || id->fn_watched[fn] || (named[fn] && !s->link))
 			continue;
+		named[fn] = true;
 		snprintf(id->fn_name[fn], sizeof(id->fn_name[fn]), "%s",
 			 function_name(&slot_rows[i], s->chosen ? s->chosen : &s->variants[0]));
 		snprintf(id->fn_module[fn], sizeof(id->fn_module[fn]), "%s", s->module);
 		id->fn_watched[fn] = sees_all(s);
+		id->fn_since_ns[fn] = s->link ? s->since_ns : 0;
 	}
 	/* 7.3: a copy of it is inlined where buffers are registered, and that one is not seen. */
 	if (kfacts_symbol(l->kf, "io_account_mem", &inlined) == ANSWER_YES)
 		id->fn_watched[WIRE_FN_URING_ACCOUNT] = false;
 	id->putback_watched = sees_all(&l->slots[SLOT_ID_putback]);
 	id->target_watched = sees_all(&l->slots[SLOT_ID_migrate_target]);
+	id->folios_since_ns = folios_since(l);
 	forget_blind(l, id);
 }
 
@@ -373,8 +390,7 @@ void loader_check_ledger(struct loader *l)
 	l->was_blind = blind;
 }
 
-/* Its maps are there as long as a program of it is. */
-static bool object_lives(const struct loader *l, enum object_id o)
+bool loader_object_lives(const struct loader *l, enum object_id o)
 {
 	for (int i = 0; i < NSLOTS; i++)
 		if (slot_rows[i].object == o && l->slots[i].link)
@@ -387,7 +403,7 @@ uint64_t loader_map_bytes(const struct loader *l)
 	uint64_t sum = l->map_bytes;
 
 	for (int o = 0; o < NOBJECTS; o++)
-		if (object_lives(l, (enum object_id)o))
+		if (loader_object_lives(l, (enum object_id)o))
 			sum += l->objects[o].map_bytes;
 	return sum;
 }

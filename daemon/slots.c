@@ -9,17 +9,17 @@
 
 BYTES(maps);
 BYTES(pages);
-#define OBJECT(name, btf_module) BYTES(name);
+#define OBJECT(name) BYTES(name);
 #define SLOT(...)
 #include "slots.def"
 #undef OBJECT
 #undef SLOT
 
-const struct object_row maps_object = { "maps", "", bpf_maps_start, bpf_maps_end };
-const struct object_row pages_object = { "pages", "", bpf_pages_start, bpf_pages_end };
+const struct object_row maps_object = { "maps", bpf_maps_start, bpf_maps_end };
+const struct object_row pages_object = { "pages", bpf_pages_start, bpf_pages_end };
 
 const struct object_row object_rows[NOBJECTS] = {
-#define OBJECT(name, btf_module) { #name, btf_module, bpf_##name##_start, bpf_##name##_end },
+#define OBJECT(name) { #name, bpf_##name##_start, bpf_##name##_end },
 #define SLOT(...)
 #include "slots.def"
 #undef OBJECT

@@ -70,11 +70,6 @@ struct cred___new {
 	kernel_cap_t___new cap_effective;
 };
 
-/* include/rdma/ib_verbs.h, 7.3: a bit of the device. */
-struct ib_device___bounce {
-	u16 cc_dma_bounce : 1;
-};
-
 /* include/linux/oom.h: an enum, which does not match an int. */
 enum oom_constraint {
 	CONSTRAINT_NONE = 0,
@@ -245,13 +240,6 @@ static __always_inline bool cred_permits_ipc_lock(const struct cred *cred)
 	else
 		caps = BPF_CORE_READ(o, cap_permitted.cap[0]);
 	return caps & (1ULL << CAP_IPC_LOCK);
-}
-
-static __always_inline bool device_bounces_dma(const struct ib_device *dev)
-{
-	struct ib_device___bounce *d = (void *)dev;
-
-	return bpf_core_field_exists(d->cc_dma_bounce) && BPF_CORE_READ_BITFIELD_PROBED(d, cc_dma_bounce);
 }
 
 static __always_inline __u32 oom_constraint_of(const struct oom_control *oc)

@@ -316,54 +316,10 @@ struct dma_buf {
 	const char *exp_name;
 };
 
-/* --- RDMA: include/rdma/ib_verbs.h, uverbs_ioctl.h; drivers/infiniband/core/uverbs.h --- */
+/* --- modules; the structs of the RDMA core are in layout.def --- */
 
 struct module {
 	char name[56];
-};
-
-struct ib_device_ops {
-	struct module *owner;
-	void *reg_user_mr_dmabuf;
-};
-
-struct ib_odp_caps {
-	u64 general_caps;
-};
-
-struct ib_device_attr {
-	u64 fw_ver;
-	u64 max_mr_size;
-	u64 page_size_cap;
-	u64 kernel_cap_flags;
-	u32 max_mr;
-	struct ib_odp_caps odp_caps;
-};
-
-struct ib_device {
-	struct ib_device_ops ops;
-	struct ib_device_attr attrs;
-	char name[64];
-	u32 index;
-};
-
-/* These four are in no vmlinux BTF, only in ib_uverbs's own. */
-struct ib_udata {
-	const void *inbuf;
-	u64 inlen;
-};
-
-struct ib_uverbs_device {
-	struct ib_device *ib_dev;
-};
-
-struct ib_uverbs_file {
-	struct ib_uverbs_device *device;
-};
-
-struct uverbs_attr_bundle {
-	struct ib_udata ucore;
-	struct ib_uverbs_file *ufile;
 };
 
 struct pt_regs {

@@ -203,4 +203,13 @@ struct {
 	__type(value, struct wire_calibration);
 } calibration SEC(".maps");
 
+/* Where the RDMA core's fields lie. The daemon writes it when a module of it comes, before its hooks are attached. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wire_layout);
+} layout SEC(".maps");
+
 #endif

@@ -7,6 +7,7 @@
 #define PINWHY_STEP_BPF_H
 
 #include "emit.bpf.h"
+#include "layout.bpf.h"
 #include "wire_step.h"
 
 static __always_inline __u32 *traced_hint(__u32 tgid)
@@ -38,6 +39,7 @@ static __always_inline bool task_wanted(void)
 /* What all steps tell. `s` NULL: outside a registration. */
 static __always_inline void step_fill(struct wire_step *e, __u32 step, const struct wire_span *s)
 {
+	const struct wire_layout *l = layout_get();
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 
 	e->step = step;
@@ -52,9 +54,8 @@ static __always_inline void step_fill(struct wire_step *e, __u32 step, const str
 	e->length = s->length;
 	e->access = s->access;
 	e->have = s->have;
-	if (s->device)
-		bpf_probe_read_kernel_str(e->device, sizeof(e->device),
-					  (void *)s->device + bpf_core_field_offset(struct ib_device, name));
+	if (l)
+		field_string(l, e->device, sizeof(e->device), s->device, WIRE_FIELD_DEVICE_NAME);
 }
 
 #define STEP_EMIT(KIND, s, e, fill)                                             \

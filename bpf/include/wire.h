@@ -634,6 +634,18 @@ struct wire_calibration {
 	__u64 module_gone_ns;	/* when a module went last: slot module_free writes it */
 };
 
+/* Where fields of the loaded RDMA core's structs lie: see layout.def. */
+enum wire_field {
+#define FIELD(id, ...) WIRE_FIELD_##id,
+#include "layout.def"
+#undef FIELD
+	WIRE_FIELD_MAX
+};
+
+struct wire_layout {
+	__u32 at[32];	/* bits from the struct's begin, plus 1; 0 = not known, so not read */
+};
+
 #define WIRE_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(struct type) == (bytes), #type " changed size: raise WIRE_VERSION")
 WIRE_ASSERT_SIZE(wire_hdr, 24);

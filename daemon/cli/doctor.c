@@ -20,6 +20,7 @@
 #include "exposures/exposures.h"
 #include "exposures/read_node.h"
 #include "loader.h"
+#include "rdma_layout.h"
 
 const char *const verdict_words[] = { "fine", "degraded", "cannot run" };
 
@@ -53,6 +54,18 @@ static void problem(struct examination *x, enum verdict v, const char *fmt, ...)
 	va_end(args);
 }
 
+/* A vendor's RDMA core is watched as well as the kernel's own, if it says where its fields lie. */
+static void examine_layout(struct examination *x)
+{
+	const struct layout_of *o;
+
+	for (uint32_t i = 0; (o = loader_layout(x->loader, i)); i++)
+		if (o->source == LAYOUT_NOT_READ)
+			problem(x, DEGRADED, "%s: what only its structs tell (%s) is not in reports; build it with BTF (CONFIG_DEBUG_INFO_BTF, with "
+				"vmlinux and pahole at hand)", o->why, i == LAYOUT_ib_core ? "the device, its driver and its limits" :
+				"the command, and the device of one that failed before its memory was pinned");
+}
+
 static void examine_slots(struct examination *x)
 {
 	const char *why;
@@ -70,6 +83,7 @@ static void examine_slots(struct examination *x)
 		if (st.expected && st.state < SLOT_ATTACHED)
 			problem(x, DEGRADED, "hook %s (%s): %s", st.name, st.purpose, st.reason);
 	}
+	examine_layout(x);
 	if (!loader_armed_possible(x->loader, &why))
 		problem(x, FINE, "%s: who pinned a page is not told of armed processes ([watch] arm_seconds)", why);
 	if (access("/sys/kernel/tracing/events", F_OK) && access("/sys/kernel/debug/tracing/events", F_OK))
@@ -197,6 +211,23 @@ static struct json_object *not_checked_json(const struct exposures *ex)
 	return a;
 }
 
+static struct json_object *layouts_json(const struct examination *x)
+{
+	struct json_object *a = json_object_new_array();
+	const struct layout_of *l;
+
+	for (uint32_t i = 0; x->loader && (l = loader_layout(x->loader, i)); i++) {
+		struct json_object *o = json_object_new_object();
+
+		json_object_object_add(o, "module", json_object_new_string(l->module));
+		json_object_object_add(o, "from", json_object_new_string(rdma_layout_word(l->source)));
+		json_object_object_add(o, "out_of_tree", json_object_new_boolean(l->foreign));
+		json_object_object_add(o, "fields_elsewhere", json_object_new_int((int)l->differ));
+		json_object_array_add(a, o);
+	}
+	return a;
+}
+
 static void print_json(const struct examination *x)
 {
 	struct json_object *o = json_object_new_object(), *slots = json_object_new_array();
@@ -215,6 +246,7 @@ static void print_json(const struct examination *x)
 	json_object_object_add(o, "agent_version", json_object_new_string(PINWHY_VERSION));
 	json_object_object_add(o, "problems", problems);
 	json_object_object_add(o, "slots", slots);
+	json_object_object_add(o, "rdma_structs", layouts_json(x));
 	json_object_object_add(o, "exposures", exposures_json(&x->exposures));
 	json_object_object_add(o, "not_checked", not_checked_json(&x->exposures));
 	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
@@ -280,6 +312,18 @@ void doctor_print_slot(const struct slot_status *st)
 	       st->module[0] ? " in " : "", st->module, st->reason[0] ? ": " : "", st->reason, st->note[0] ? "; " : "", st->note);
 }
 
+static void print_layouts(const struct examination *x)
+{
+	const struct layout_of *l;
+
+	for (uint32_t i = 0; x->loader && (l = loader_layout(x->loader, i)); i++) {
+		printf("  structs   %-18s from %s%s", l->module, rdma_layout_word(l->source), l->foreign ? ", out of tree" : "");
+		if (l->differ)
+			printf(", %u fields lie elsewhere than in the kernel's BTF", l->differ);
+		putchar('\n');
+	}
+}
+
 static void print_text(const struct examination *x)
 {
 	printf("pinwhy %s on %s: %s\n", PINWHY_VERSION, x->id.kernel[0] ? x->id.kernel : "this kernel",
@@ -287,6 +331,7 @@ static void print_text(const struct examination *x)
 	for (uint32_t i = 0; i < x->nproblems; i++)
 		printf("  problem   %s\n", x->problems[i]);
 	print_exposures(&x->exposures);
+	print_layouts(x);
 	for (uint32_t i = 0; x->loader && i < loader_nslots(); i++) {
 		struct slot_status st;
 

@@ -47,8 +47,12 @@ typedef int (*message_fn)(void *ctx, const struct nlmsghdr *h);
 int rdma_open(void)
 {
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
+	int fd;
 
+	/* The kernel loads it for whoever asks (net/netlink/af_netlink.c, netlink_create()): one that was taken away is to stay away. */
+	if (access("/sys/module/ib_core", F_OK))
+		return -ENODEV;
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
 	if (fd < 0)
 		return -errno;
 	/* Connected: no other process can answer in the kernel's place. */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * storm --how blocked|unmapped|slow: many registrations, fast or at the same time, with an exact
+ * storm --how blocked|unmapped|mixed|slow: many registrations, fast or at the same time, with an exact
  * count of how they ended as one line of JSON.
  *   blocked   each thread fails --count times on a page that a first pin holds (--area says where)
  *   unmapped  each thread fails --count times on a range with a hole, --pause milliseconds apart
+ *   mixed     one fails so and the next one succeeds, in turns, until stdin ends
  *   slow      all are inside their one registration at the same time, waiting for a page; a first
  *             line says so, a line on stdin lets them go; --fail makes them all fail then. Here
  *             they are processes: before 6.12 a fault inside a pin keeps the memory map locked, and
@@ -50,6 +51,7 @@ struct worker {
 	size_t length;
 	unsigned long count, pause_ms;
 	struct outcome outcome;
+	bool mixed;
 	_Atomic pid_t tid;
 	_Atomic bool ended;
 };
@@ -67,6 +69,8 @@ struct how {
 static struct worker *workers;	/* THREADS_MAX of them, shared with child processes */
 static struct region region;
 static struct positions held;
+static const char *device = "rxe0";
+static _Atomic bool over;	/* of those that go on until they are told */
 
 static void blocked_prepare(const struct options *options)
 {
@@ -108,6 +112,20 @@ static void unmapped_prepare(const struct options *options)
 		workers[i].length = 2 * page_bytes();
 		punch(workers[i].memory + page_bytes());
 	}
+}
+
+static void mixed_prepare(const struct options *options)
+{
+	unmapped_prepare(options);
+	for (unsigned long i = 0; i < options->threads; i++)
+		workers[i].mixed = true;
+}
+
+static void mixed_middle(const struct options *options)
+{
+	(void)options;
+	wait_for_word();
+	atomic_store(&over, true);
 }
 
 /* Two pages: one that does not come, and one that is there or, when all shall fail, is not. */
@@ -178,9 +196,10 @@ static void *work(void *arg)
 	struct worker *worker = arg;
 
 	atomic_store(&worker->tid, gettid());
-	for (unsigned long i = 0; i < worker->count; i++) {
-		rdma_deregister(rdma_register(worker->rdma, worker->memory, worker->length, IBV_ACCESS_LOCAL_WRITE,
-					      &worker->outcome));
+	for (unsigned long i = 0; (worker->mixed || i < worker->count) && !atomic_load(&over); i++) {
+		size_t length = worker->mixed && i % 2 ? page_bytes() : worker->length;
+
+		rdma_deregister(rdma_register(worker->rdma, worker->memory, length, IBV_ACCESS_LOCAL_WRITE, &worker->outcome));
 		usleep((useconds_t)worker->pause_ms * 1000);
 	}
 	atomic_store(&worker->ended, true);
@@ -209,7 +228,7 @@ static void process_start(struct worker *worker)
 		worker->process = process;
 		return;
 	}
-	rdma_open(&rdma, "rxe0");
+	rdma_open(&rdma, device);
 	worker->rdma = &rdma;
 	work(worker);
 	_exit(0);
@@ -226,6 +245,7 @@ static void process_join(struct worker *worker)
 static const struct how hows[] = {
 	{ "blocked", blocked_prepare, thread_start, thread_join, no_middle, blocked_end, ENOMEM },
 	{ "unmapped", unmapped_prepare, thread_start, thread_join, no_middle, no_end, EFAULT },
+	{ "mixed", mixed_prepare, thread_start, thread_join, mixed_middle, no_end, EFAULT },
 	{ "slow", slow_prepare, process_start, process_join, slow_middle, slow_end, 0 },
 };
 
@@ -244,10 +264,16 @@ static void run(const struct options *options, const struct rdma *rdma)
 	options->how->end();
 }
 
+/* Did one in two fail, to the unit? */
+static bool mixed_well(const struct outcome *outcome)
+{
+	return outcome->failed == (outcome->tried + 1) / 2 && outcome->ok == outcome->tried / 2;
+}
+
 static bool judge(const struct options *options, struct outcome *ret_sum)
 {
 	int wanted = options->how->err ? options->how->err : (options->fails ? EFAULT : 0);
-	bool expected = true;
+	bool expected = true, mixed = true;
 
 	for (unsigned long i = 0; i < options->threads; i++) {
 		const struct outcome *outcome = &workers[i].outcome;
@@ -257,7 +283,10 @@ static bool judge(const struct options *options, struct outcome *ret_sum)
 		ret_sum->failed += outcome->failed;
 		ret_sum->last_errno = outcome->last_errno;
 		expected = expected && outcome->last_errno == wanted;
+		mixed = mixed && mixed_well(outcome);
 	}
+	if (workers[0].mixed)
+		return mixed;
 	return expected && (wanted ? ret_sum->failed : ret_sum->ok) == options->threads * options->count;
 }
 
@@ -285,6 +314,7 @@ static const struct option long_options[] = {
 	{ "how", required_argument, NULL, 'h' },   { "threads", required_argument, NULL, 't' },
 	{ "count", required_argument, NULL, 'c' }, { "area", required_argument, NULL, 'a' },
 	{ "pause", required_argument, NULL, 'p' }, { "fail", no_argument, NULL, 'f' },
+	{ "device", required_argument, NULL, 'd' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -297,7 +327,8 @@ static void option_set(struct options *options, int option)
 	case 'a': options->area = area_parse(optarg); break;
 	case 'p': options->pause_ms = parse_bytes(optarg); break;
 	case 'f': options->fails = true; break;
-	default: die("usage: storm --how blocked|unmapped|slow [--threads N] [--count N] [--area AREA] [--pause MS] [--fail]");
+	case 'd': device = optarg; break;
+	default: die("usage: storm --how blocked|unmapped|mixed|slow [--device NAME] [--threads N] [--count N] [--area AREA] [--pause MS] [--fail]");
 	}
 }
 
@@ -318,7 +349,7 @@ int main(int argc, char **argv)
 		die_errno("mmap");
 	if (options.how->prepare == blocked_prepare)
 		oracle_open();
-	rdma_open(&rdma, "rxe0");
+	rdma_open(&rdma, device);
 	run(&options, &rdma);
 	expected = judge(&options, &sum);
 	print(&options, &sum, expected);

@@ -540,6 +540,38 @@ static void silence_about_what_was_not_followed_means_nothing(void **state)
 	}
 }
 
+/* A hook that was attached in the middle of a registration may have missed that its function failed in it. */
+static void silence_of_a_hook_that_came_later_means_nothing(void **state)
+{
+	uint32_t changed = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(proofs) / sizeof(proofs[0]); i++) {
+		struct identity id = test_identity(), blind = id, late = id;
+		struct diagnosis d, d_blind, d_late;
+		struct incident in;
+
+		if (!proofs[i].build)
+			continue;
+		proofs[i].build(&in);
+		if (in.stuck || incident_is_warning(&in) || !in.end.result)
+			continue;
+		memset(blind.fn_watched, 0, sizeof(blind.fn_watched));
+		blind.putback_watched = blind.target_watched = false;
+		for (int fn = 0; fn < WIRE_FN_MAX; fn++)
+			id.fn_since_ns[fn] = in.end.start_ns, late.fn_since_ns[fn] = in.end.start_ns + 1;
+		id.folios_since_ns = in.end.start_ns;
+		late.folios_since_ns = in.end.start_ns + 1;
+		diagnose(&in, &id, &d);
+		diagnose(&in, &blind, &d_blind);
+		diagnose(&in, &late, &d_late);
+		assert_ptr_equal(d_late.cause, d_blind.cause);
+		assert_int_equal(d_late.confidence, d_blind.confidence);
+		changed += d.cause != d_late.cause || d.confidence != d_late.confidence;
+	}
+	assert_true(changed > 10);
+}
+
 static void unknown_tells_what_was_seen_and_missing(void **state)
 {
 	struct identity id = test_identity();
@@ -599,6 +631,7 @@ int main(void)
 		cmocka_unit_test(proven_wins_over_likely),
 		cmocka_unit_test(nothing_is_said_of_what_is_in_flight_or_ended_well),
 		cmocka_unit_test(silence_about_what_was_not_followed_means_nothing),
+		cmocka_unit_test(silence_of_a_hook_that_came_later_means_nothing),
 		cmocka_unit_test(unknown_tells_what_was_seen_and_missing),
 		cmocka_unit_test(the_schema_has_the_same_words),
 	};

@@ -113,6 +113,7 @@ slot_symbols() {
 	peer_acquire_nc_exit) echo nv_mem_acquire_nc ;;
 	dmabuf_nv_*_exit) echo "$1" | sed 's/^dmabuf_nv_\(.*\)_exit$/nv_dma_buf_\1/' ;;
 	umem_dmabuf_*) echo ib_umem_dmabuf_get ;;
+	umem_peer_*) echo ib_umem_get_peer ;;
 	reg_dmabuf_*) echo ib_uverbs_handler_UVERBS_METHOD_REG_DMABUF_MR ;;
 	user_account_*) echo __io_account_mem ;;
 	cma_*) echo __traceiter_cma_alloc_finish ;;
