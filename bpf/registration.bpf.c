@@ -66,9 +66,9 @@ static __always_inline int umem_enter(struct ib_device *dev, __u64 address, __u6
 	s->access = access;
 	s->stage = WIRE_STAGE_UMEM;
 	s->have |= WIRE_HAVE_UMEM;
-	mm = bpf_get_current_task_btf()->mm;
+	mm = FIELD(current_task(), mm);
 	if (mm) {
-		s->pinned_before_pages = mm->pinned_vm.counter;
+		s->pinned_before_pages = FIELD(mm, pinned_vm.counter);
 		s->have |= WIRE_HAVE_PINNED_VM;
 	}
 	step_range(s);

@@ -92,6 +92,7 @@ static struct json_object *identity_json(struct jbuild *b, const struct identity
 	jb_bool(b, o, "direct_io_pins", id->direct_io_pins);
 	jb_bool(b, o, "putback_watched", id->putback_watched);
 	jb_bool(b, o, "target_watched", id->target_watched);
+	jb_bool(b, o, "pins_stay", id->pins_stay);
 	return o;
 }
 

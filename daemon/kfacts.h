@@ -11,11 +11,10 @@
 #include <stdint.h>
 
 #include "identity.h"
+#include "kernel_support.h"
 #include "wire.h"
 
 struct btf;
-
-enum answer { ANSWER_NO = 0, ANSWER_YES = 1, ANSWER_UNKNOWN = -1 };
 
 struct kfacts;
 
@@ -38,6 +37,11 @@ bool kfacts_btf_func(const struct kfacts *kf, const char *symbol);	/* vmlinux BT
 /* A function of vmlinux that by its name gives pins back and that nobody watches for. */
 bool kfacts_release_unknown(const struct kfacts *kf, const char **ret_name);
 bool kfacts_addresses_hidden(const struct kfacts *kf);	/* kallsyms shows zeros */
+
+/* After kfacts_refresh(). */
+void kfacts_kernel(const struct kfacts *kf, struct kernel_facts *ret_facts);
+/* Does the kernel have bpf_loop()? By BTF alone: known as soon as kfacts are open. */
+bool kfacts_loops(const struct kfacts *kf);
 
 /* Settings for the programs. After kfacts_refresh(). */
 void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg);

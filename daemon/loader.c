@@ -55,12 +55,28 @@ static uint64_t modules_digest(void)
 
 /* --- open --------------------------------------------------------------------- */
 
-static int open_object(const struct object_row *row, struct bpf_object **ret_obj)
+/* That form of it which is for this kernel; false: none is. */
+static bool object_bytes(const struct loader *l, const struct object_row *row, const char **ret_bytes, const char **ret_end)
+{
+	bool loops = kfacts_loops(l->kf);
+
+	*ret_bytes = loops ? row->bytes : row->basic;
+	*ret_end = loops ? row->end : row->basic_end;
+	return *ret_bytes;
+}
+
+/* -EOPNOTSUPP: nothing of it is for this kernel. */
+static int open_object(const struct loader *l, const struct object_row *row, struct bpf_object **ret_obj)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = row->name);
-	struct bpf_object *obj = bpf_object__open_mem(row->bytes, (size_t)(row->end - row->bytes), &opts);
-	int err = (int)libbpf_get_error(obj);
+	struct bpf_object *obj;
+	const char *bytes, *end;
+	int err;
 
+	if (!object_bytes(l, row, &bytes, &end))
+		return -EOPNOTSUPP;
+	obj = bpf_object__open_mem(bytes, (size_t)(end - bytes), &opts);
+	err = (int)libbpf_get_error(obj);
 	if (!err)
 		*ret_obj = obj;
 	return err;
@@ -82,8 +98,10 @@ static int survey(struct loader *l, enum object_id o)
 	char name[SYMBOL_LEN];
 	struct bpf_program *prog;
 	struct bpf_object *obj;
-	int err = open_object(&object_rows[o], &obj);
+	int err = open_object(l, &object_rows[o], &obj);
 
+	if (err == -EOPNOTSUPP)
+		return 0;
 	if (err)
 		return err;
 	bpf_object__for_each_program(prog, obj) {
@@ -125,6 +143,14 @@ static int map_memory(const struct bpf_object *obj, const char *name, size_t siz
 	return 0;
 }
 
+/* The kernels without pinwhy trace are those that WARN of a map whose entries are made when they are needed. */
+static int map_of_no_use(struct bpf_map *map)
+{
+	int err = bpf_map__set_map_flags(map, 0);
+
+	return err ? err : bpf_map__set_max_entries(map, 1);
+}
+
 static int make_maps(struct loader *l, uint32_t ring_bytes)
 {
 	int err, ncpus = libbpf_num_possible_cpus();
@@ -133,11 +159,13 @@ static int make_maps(struct loader *l, uint32_t ring_bytes)
 	if (ncpus < 0)
 		return ncpus;
 	l->ncpus = (uint32_t)ncpus;
-	err = open_object(&maps_object, &l->maps);
+	err = open_object(l, &maps_object, &l->maps);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(l->maps, "events"), ring_bytes);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(l->maps, "counters"), l->ncpus);
+	if (!err && !kfacts_loops(l->kf))
+		err = map_of_no_use(bpf_object__find_map_by_name(l->maps, "traced"));
 	if (err)
 		return err;
 	prog = bpf_object__find_program_by_name(l->maps, "calibrate");
@@ -187,7 +215,7 @@ int loader_load_whole(struct loader *l, const struct object_row *row, struct bpf
 {
 	struct bpf_program *prog;
 	struct bpf_object *obj;
-	int err = open_object(row, &obj);
+	int err = open_object(l, row, &obj);
 
 	if (err)
 		return err;
@@ -304,6 +332,12 @@ static void choose(struct loader *l, int i)
 
 	s->chosen = NULL;
 	s->reason[0] = '\0';
+	/* A slot without a program has one in the other form of its object. */
+	if (!s->nvariants && l->modes[i] != HOOK_NEVER) {
+		s->state = SLOT_ABSENT;
+		snprintf(s->reason, sizeof(s->reason), NEEDS_LOOPS);
+		return;
+	}
 	if (l->modes[i] == HOOK_NEVER || (slot_rows[i].on_demand && l->modes[i] != HOOK_ALWAYS && !demanded(l, i))) {
 		s->state = SLOT_DISABLED;
 		snprintf(s->reason, sizeof(s->reason), "%s",
@@ -336,7 +370,7 @@ static void choose(struct loader *l, int i)
 static int load_object(struct loader *l, enum object_id o, const char *only, struct bpf_object **ret_obj)
 {
 	struct bpf_object *obj;
-	int err = open_object(&object_rows[o], &obj);
+	int err = open_object(l, &object_rows[o], &obj);
 
 	if (err)
 		return err;
@@ -416,13 +450,17 @@ static void refresh_object(struct loader *l, enum object_id o)
  * What libbpf keeps of an object (its bytes, instructions and types again) is several MiB in all, and the
  * bytes inside the program are read only when it is loaded again.
  */
-static void shed_object(struct object *ob, const struct object_row *row)
+static void shed_object(const struct loader *l, struct object *ob, const struct object_row *row)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = ((uintptr_t)row->bytes + page - 1) & ~(page - 1), end = (uintptr_t)row->end & ~(page - 1);
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start, end;
+	const char *from, *to;
 
 	bpf_object__close(ob->obj);
 	ob->obj = NULL;
+	if (!object_bytes(l, row, &from, &to))
+		return;
+	start = ((uintptr_t)from + page - 1) & ~(page - 1);
+	end = (uintptr_t)to & ~(page - 1);
 	if (end > start)
 		madvise((void *)start, end - start, MADV_DONTNEED);
 }
@@ -589,7 +627,7 @@ int loader_attach(struct loader *l)
 	}
 	loader_follow(l);
 	for (int o = 0; o < NOBJECTS; o++)
-		shed_object(&l->objects[o], &object_rows[o]);
+		shed_object(l, &l->objects[o], &object_rows[o]);
 	for (int i = 0; i < NSLOTS; i++)
 		changed += settle(&l->slots[i]);
 	return changed;

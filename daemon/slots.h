@@ -13,7 +13,7 @@
 #include "wire.h"
 
 enum object_id {
-#define OBJECT(name, btf_module) OBJECT_##name,
+#define OBJECT(name, ...) OBJECT_##name,
 #define SLOT(...)
 #include "slots.def"
 #undef OBJECT
@@ -34,6 +34,7 @@ struct object_row {
 	const char *name;
 	const char *btf_module;	/* module whose BTF the programs need, "" = none */
 	const char *bytes, *end;	/* the ELF object */
+	const char *basic, *basic_end;	/* that for a kernel without bpf_loop(); NULL = there is none */
 };
 
 struct slot_row {

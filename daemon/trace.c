@@ -185,6 +185,10 @@ static int loader_start(struct trace *t)
 		log_error("cannot read the kernel's BTF: %s; run pinwhy as root", strerror(-err));
 		return err;
 	}
+	if (!kfacts_loops(t->kf)) {
+		log_error("pinwhy trace " NEEDS_LOOPS);
+		return -EOPNOTSUPP;
+	}
 	choose_hooks(c, modes);
 	err = loader_open(&t->loader, t->kf, &opts, &why);
 	if (err)

@@ -64,13 +64,13 @@ static __always_inline void read_command(struct wire_reg_end *e, const struct wi
 
 static __always_inline void read_caps(struct wire_reg_end *e, const struct ib_device *dev)
 {
-	e->caps.kernel_caps = BPF_CORE_READ(dev, attrs.kernel_cap_flags);
+	e->caps.kernel_caps = device_kernel_caps(dev);
 	e->caps.odp_caps = BPF_CORE_READ(dev, attrs.odp_caps.general_caps);
 	e->caps.max_mr_size = BPF_CORE_READ(dev, attrs.max_mr_size);
 	e->caps.page_size_cap = BPF_CORE_READ(dev, attrs.page_size_cap);
 	e->caps.max_mr = BPF_CORE_READ(dev, attrs.max_mr);
 	e->caps.fw_ver = BPF_CORE_READ(dev, attrs.fw_ver);
-	e->caps.has_dmabuf = BPF_CORE_READ(dev, ops.reg_user_mr_dmabuf) != NULL;
+	e->caps.has_dmabuf = device_has_dmabuf(dev);
 	e->caps.cc_dma_bounce = device_bounces_dma(dev);
 	e->have |= WIRE_HAVE_CAPS;
 }
