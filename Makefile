@@ -23,7 +23,9 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $@)
 
 BPF_SRC := $(wildcard bpf/*.bpf.c)
-BPF_OBJ := $(BPF_SRC:bpf/%.c=$(BUILD)/bpf/%.o)
+# Those that are built once more for kernels without bpf_loop().
+BPF_TWICE := $(shell sed -n 's/^OBJECT(\([a-z_]*\), TWICE).*/\1/p' daemon/slots.def)
+BPF_OBJ := $(BPF_SRC:bpf/%.c=$(BUILD)/bpf/%.o) $(BPF_TWICE:%=$(BUILD)/bpf/%.basic.bpf.o)
 SRC     := $(wildcard daemon/*.c daemon/*/*.c)
 OBJ     := $(SRC:daemon/%.c=$(BUILD)/daemon/%.o) $(BUILD)/daemon/objects.o
 
@@ -54,6 +56,12 @@ $(BUILD)/bpf/%.o: bpf/%.c
 	$(call say,BPF)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)llvm-strip -g $@
+
+$(BUILD)/bpf/%.basic.bpf.o: bpf/%.bpf.c
+	$(call say,BPF)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -DPINWHY_BASIC -MMD -MP -c -o $@ $<
 	$(Q)llvm-strip -g $@
 
 -include $(OBJ:.o=.d) $(BPF_OBJ:.o=.d)

@@ -82,7 +82,7 @@ int dmabuf_nv_export_exit__kretprobe(struct pt_regs *ctx)
 		bpf_map_delete_elem(&failed_exports, &tgid);
 		return 0;
 	}
-	export.task_start_ns = bpf_get_current_task_btf()->group_leader->start_boottime;
+	export.task_start_ns = BPF_CORE_READ(current_task(), group_leader, start_boottime);
 	last = bpf_map_lookup_elem(&failed_exports, &tgid);
 	if (last && last->task_start_ns == export.task_start_ns)
 		export.failed += last->failed;

@@ -34,11 +34,15 @@ static __always_inline int pages_enter(__u64 address, __u64 length)
 /* Who called tells a client that asks whose memory it is from one that takes it. Without a symbol it is an address. */
 static __always_inline void note_caller(struct wire_peer *p, __u64 at)
 {
+#ifdef PINWHY_BASIC
+	__builtin_memset(p->caller, 0, sizeof(p->caller)); /* bpf_snprintf() is of 5.13 */
+#else
 	static const char format[] = "%ps";
 
 	bpf_snprintf(p->caller, sizeof(p->caller), format, &at, sizeof(at));
 	if (p->caller[0] == '0')
 		__builtin_memset(p->caller, 0, sizeof(p->caller));
+#endif
 }
 
 static __always_inline int pages_exit(struct pt_regs *ctx, __u32 fn)

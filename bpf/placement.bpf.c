@@ -9,15 +9,29 @@
  * the same program (prog->active, kernel/bpf/trampoline.c): with 100 threads failing at once one
  * event in ten was lost. A kprobe program runs with preemption off.
  */
+#ifdef PINWHY_BASIC
+#include "vma.bpf.h"
+#else
 #include "folio.bpf.h"
 #include "held.bpf.h"
 #include "modpins.bpf.h"
 #include "rivals.bpf.h"
 #include "where.bpf.h"
+#endif
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define PARM6(ctx) ((ctx)->r9) /* libbpf 1.1 names only five */
+
+#ifdef PINWHY_BASIC
+
+/* Pins of modules that are not long-term are noted by those that can tell whose page would not move. */
+#define modpin_calls_now 0
+#define modpin_forget()
+#define modpin_enter(...)
+#define modpin_exit(...)
+
+#else
 
 /* More folios than a batch of ib_umem_get can hold; a bound for the verifier, counted past it. */
 #define PUTBACK_MAX 1024
@@ -27,11 +41,13 @@ static __always_inline struct wire_span *span_in_longterm(void)
 {
 	struct wire_span *s;
 
-	if (!(bpf_get_current_task_btf()->flags & PF_MEMALLOC_PIN))
+	if (!(current_task()->flags & PF_MEMALLOC_PIN))
 		return NULL;
 	s = span_find();
 	return s && s->in_longterm ? s : NULL;
 }
+
+#endif
 
 /*
  * slot gup_longterm_enter/_exit: __gup_longterm_locked (mm/gup.c).
@@ -145,6 +161,8 @@ int BPF_PROG(gup_longterm_exit__fexit, void *mm, __u64 start, __u64 nr_pages, vo
 	return gup_longterm_exit(result);
 }
 
+#ifndef PINWHY_BASIC
+
 /*
  * slot migrate_result: tracepoint migrate:mm_migrate_pages.
  * Why: counts of moved and failed folios and the reason, by field name, so that
@@ -163,7 +181,7 @@ int migrate_result__tp(struct trace_event_raw_mm_migrate_pages *ctx)
 	if (!s || !s->in_longterm)
 		return 0;
 	/* Our picture of the section and the kernel's own must agree. */
-	if (!(bpf_get_current_task_btf()->flags & PF_MEMALLOC_PIN)) {
+	if (!(current_task()->flags & PF_MEMALLOC_PIN)) {
 		COUNT(pin_flag_disagree);
 		return 0;
 	}
@@ -414,6 +432,8 @@ int BPF_PROG(putback__fentry, struct list_head *list)
 {
 	return putback(list);
 }
+
+#endif
 
 /*
  * slot pin_fast_enter/_exit: pin_user_pages_fast (mm/gup.c).

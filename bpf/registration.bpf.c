@@ -67,9 +67,9 @@ static __always_inline int umem_enter(__u64 device, __u64 address, __u64 length,
 	s->access = access;
 	s->stage = WIRE_STAGE_UMEM;
 	s->have |= WIRE_HAVE_UMEM;
-	mm = bpf_get_current_task_btf()->mm;
+	mm = FIELD(current_task(), mm);
 	if (mm) {
-		s->pinned_before_pages = mm->pinned_vm.counter;
+		s->pinned_before_pages = FIELD(mm, pinned_vm.counter);
 		s->have |= WIRE_HAVE_PINNED_VM;
 	}
 	step_range(s);

@@ -27,9 +27,9 @@ int uring_enter__kprobe(struct pt_regs *ctx)
 	s->attrs = PT_REGS_PARM2(ctx);
 	s->args = (struct wire_args){ .fd = -1, .count = PT_REGS_PARM3(ctx) };
 	s->have |= WIRE_HAVE_ARGS;
-	mm = bpf_get_current_task_btf()->mm;
+	mm = FIELD(current_task(), mm);
 	if (mm) {
-		s->pinned_before_pages = mm->pinned_vm.counter;
+		s->pinned_before_pages = FIELD(mm, pinned_vm.counter);
 		s->have |= WIRE_HAVE_PINNED_VM;
 	}
 	return 0;
@@ -121,7 +121,7 @@ SEC("?kprobe/xdp_umem_create")
 int xdp_umem_enter__kprobe(struct pt_regs *ctx)
 {
 	struct wire_span *s = span_open(WIRE_API_XDP_UMEM);
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	struct xdp_umem_reg_v1 mr;
 
 	if (!s)

@@ -285,7 +285,8 @@ static bool get_identity(struct json_object *o, struct identity *id)
 	       get_bool(o, "direct_io_pins", &id->direct_io_pins) &&
 	       get_newer_u64(o, "folios_since_ns", &id->folios_since_ns) &&
 	       get_bool(o, "putback_watched", &id->putback_watched) &&
-	       get_bool(o, "target_watched", &id->target_watched);
+	       get_bool(o, "target_watched", &id->target_watched) &&
+	       get_newer_bool(o, "pins_stay", &id->pins_stay);
 }
 
 /*

@@ -94,6 +94,7 @@ static struct json_object *identity_json(struct jbuild *b, const struct identity
 	jb_uint(b, o, "folios_since_ns", id->folios_since_ns);
 	jb_bool(b, o, "putback_watched", id->putback_watched);
 	jb_bool(b, o, "target_watched", id->target_watched);
+	jb_bool(b, o, "pins_stay", id->pins_stay);
 	return o;
 }
 

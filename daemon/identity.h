@@ -47,6 +47,7 @@ struct identity {
 	bool direct_io_pins;		/* direct I/O takes FOLL_PIN (iov_iter_extract_pages), else references */
 	bool putback_watched;		/* folios that will not move are seen */
 	bool target_watched;		/* failures to find a migration target are seen */
+	bool pins_stay;			/* this kernel moves no page for a long-term pin: no place forbids it */
 };
 
 /* Settings the pure pipeline depends on; part of a capture. Set from config.def. */

@@ -4,6 +4,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct kfacts {
 	const char *kallsyms;	/* path of the list */
 	const char *pack;	/* whose BTF this is, NULL = the kernel's own */
 	int err;	/* of its last reading */
+	struct kernel_facts kernel;	/* as far as BTF alone tells */
 };
 
 /* mm/sparse.c; what NR_MEM_SECTIONS is depends on the architecture, and on x86 on the boot. */
@@ -29,13 +31,14 @@ struct kfacts {
 
 /* include/asm-generic/vmlinux.lds.h, and data that every kernel has: without it the list has no data (CONFIG_KALLSYMS_ALL off). */
 #define START_BTF "__start_BTF"
+#define BTF_MODULES "btf_modules"	/* kernel/bpf/btf.c: of modules that brought some */
 #define ALWAYS_THERE "linux_banner"
 
 /* Data symbols the programs read, and marks that a kernel does a thing the old way. */
 static const char *const data_symbols[] = {
 	"mem_section", LAST_SECTION, "cma_areas", "cma_area_count", "hugetlb_basepage_index", "iov_iter_extract_pages",
-	"vma_needs_dirty_tracking", "io_validate_user_buf_range", "io_account_mem", "_stext", "_etext",
-	START_BTF, ALWAYS_THERE,
+	"vma_needs_dirty_tracking", "io_validate_user_buf_range", "io_account_mem", "_stext", "_etext", "cma_alloc",
+	"check_and_migrate_movable_pages", BTF_MODULES, START_BTF, ALWAYS_THERE,
 };
 
 void kfacts_free(struct kfacts *kf)
@@ -188,6 +191,13 @@ static int64_t enum_value(const struct btf *btf, const char *enum_name, const ch
 		if (!strcmp(btf__name_by_offset(btf, e[i].name_off), name))
 			return e[i].val;
 	return -1;
+}
+
+static enum answer enumerator(const struct btf *btf, const char *enum_name, const char *name)
+{
+	if (btf__find_by_name_kind(btf, enum_name, BTF_KIND_ENUM) <= 0)
+		return ANSWER_UNKNOWN;
+	return enum_value(btf, enum_name, name) >= 0 ? ANSWER_YES : ANSWER_NO;
 }
 
 /* Names of an enum by value, without prefix; the first of two names for one value stays. */
@@ -417,6 +427,57 @@ static void fill_names(const struct btf *btf, struct identity *id)
 	lower(&id->migrate_modes);
 }
 
+/*
+ * include/uapi/linux/bpf.h; include/linux/mmzone.h, where CONFIG_CMA makes the enumerator; include/linux/migrate_mode.h, whose
+ * reason came with the rule for ZONE_MOVABLE (5.13, mm/gup.c, "migrate pinned pages out of movable zone").
+ */
+static void fill_kernel(const struct btf *btf, struct kernel_facts *f)
+{
+	f->loops = enumerator(btf, "bpf_func_id", "BPF_FUNC_loop");
+	f->cma = enumerator(btf, "migratetype", "MIGRATE_CMA");
+	f->movable_rule = enumerator(btf, "migrate_reason", "MR_LONGTERM_PIN");
+}
+
+/* Every module that has BTF shows it there, beside vmlinux; any one will do. Of a kernel that does not run here: whether it keeps any. */
+static enum answer module_btf(const struct kfacts *kf)
+{
+	DIR *dir = strcmp(kf->kallsyms, RUNNING_KALLSYMS) ? NULL : opendir("/sys/kernel/btf");
+	enum answer found = ANSWER_NO;
+	const char *module;
+	struct dirent *d;
+
+	if (!dir)
+		return kfacts_symbol(kf, BTF_MODULES, &module);
+	while (found != ANSWER_YES && (d = readdir(dir)))
+		if (d->d_name[0] != '.' && strcmp(d->d_name, "vmlinux") != 0)
+			found = ANSWER_YES;
+	closedir(dir);
+	return found;
+}
+
+/* "No" where neither of two signs is there, and both could be looked for. */
+static enum answer either(enum answer by_btf, enum answer by_symbol)
+{
+	if (by_btf == ANSWER_YES || by_symbol == ANSWER_YES)
+		return ANSWER_YES;
+	return by_btf == ANSWER_NO ? by_symbol : ANSWER_UNKNOWN;
+}
+
+void kfacts_kernel(const struct kfacts *kf, struct kernel_facts *ret_facts)
+{
+	const char *module;
+
+	*ret_facts = kf->kernel;
+	ret_facts->module_btf = module_btf(kf);
+	ret_facts->cma = either(kf->kernel.cma, kfacts_symbol(kf, "cma_alloc", &module));
+	ret_facts->movable_rule = either(kf->kernel.movable_rule, kfacts_symbol(kf, "check_and_migrate_movable_pages", &module));
+}
+
+bool kfacts_loops(const struct kfacts *kf)
+{
+	return kf->kernel.loops != ANSWER_NO;
+}
+
 int kfacts_of_btf(struct kfacts **ret_kf, struct btf *btf, const char *kallsyms)
 {
 	struct kfacts *kf = calloc(1, sizeof(*kf));
@@ -429,6 +490,7 @@ int kfacts_of_btf(struct kfacts **ret_kf, struct btf *btf, const char *kallsyms)
 	for (size_t i = 0; i < sizeof(data_symbols) / sizeof(data_symbols[0]); i++)
 		kfacts_watch(kf, data_symbols[i]);
 	fill_names(kf->btf, &kf->names);
+	fill_kernel(kf->btf, &kf->kernel);
 	kf->cfg.page_shift = log2_of(kf->names.page_size);
 	kf->cfg.foll_longterm = kf->names.foll_longterm;
 	kf->cfg.foll_pin = kf->names.foll_pin;
@@ -439,7 +501,7 @@ int kfacts_of_btf(struct kfacts **ret_kf, struct btf *btf, const char *kallsyms)
 
 static int of_running(struct kfacts **ret_kf, struct btf *btf)
 {
-	int err = kfacts_of_btf(ret_kf, btf, "/proc/kallsyms");
+	int err = kfacts_of_btf(ret_kf, btf, RUNNING_KALLSYMS);
 
 	if (err)
 		btf__free(btf);
@@ -501,6 +563,7 @@ void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg)
 void kfacts_names(const struct kfacts *kf, struct identity *id)
 {
 	const struct identity *n = &kf->names;
+	struct kernel_facts kernel;
 	const char *module;
 
 	memcpy(id->node, n->node, sizeof(id->node));
@@ -522,4 +585,6 @@ void kfacts_names(const struct kfacts *kf, struct identity *id)
 	/* io_uring/rsrc.c: the check without a bound (7.3) took the place of the one with it. */
 	id->uring_bounded = kfacts_symbol(kf, "io_validate_user_buf_range", &module) == ANSWER_NO;
 	id->direct_io_pins = kfacts_symbol(kf, "iov_iter_extract_pages", &module) == ANSWER_YES;
+	kfacts_kernel(kf, &kernel);
+	id->pins_stay = kernel_pins_stay(&kernel);
 }

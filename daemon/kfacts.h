@@ -12,11 +12,12 @@
 
 #include "btfpack.h"
 #include "identity.h"
+#include "kernel_support.h"
 #include "wire.h"
 
 struct btf;
 
-enum answer { ANSWER_NO = 0, ANSWER_YES = 1, ANSWER_UNKNOWN = -1 };
+#define RUNNING_KALLSYMS "/proc/kallsyms"
 
 struct kfacts;
 
@@ -66,6 +67,11 @@ uint32_t kfacts_btf_arguments(const struct kfacts *kf, const char *symbol);	/* b
 /* A function of vmlinux that by its name gives pins back and that nobody watches for. */
 bool kfacts_release_unknown(const struct kfacts *kf, const char **ret_name);
 bool kfacts_addresses_hidden(const struct kfacts *kf);	/* kallsyms shows zeros */
+
+/* After kfacts_refresh(). */
+void kfacts_kernel(const struct kfacts *kf, struct kernel_facts *ret_facts);
+/* Does the kernel have bpf_loop()? By BTF alone: known as soon as kfacts are open. */
+bool kfacts_loops(const struct kfacts *kf);
 
 /* Settings for the programs. After kfacts_refresh(). */
 void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg);

@@ -55,12 +55,28 @@ static uint64_t modules_digest(void)
 
 /* --- open --------------------------------------------------------------------- */
 
+/* That form of it which is for this kernel; false: none is. */
+static bool object_bytes(const struct loader *l, const struct object_row *row, const char **ret_bytes, const char **ret_end)
+{
+	bool loops = kfacts_loops(l->kf);
+
+	*ret_bytes = loops ? row->bytes : row->basic;
+	*ret_end = loops ? row->end : row->basic_end;
+	return *ret_bytes;
+}
+
+/* -EOPNOTSUPP: nothing of it is for this kernel. */
 static int open_object(const struct loader *l, const struct object_row *row, struct bpf_object **ret_obj)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = row->name, .btf_custom_path = kfacts_pack(l->kf));
-	struct bpf_object *obj = bpf_object__open_mem(row->bytes, (size_t)(row->end - row->bytes), &opts);
-	int err = (int)libbpf_get_error(obj);
+	struct bpf_object *obj;
+	const char *bytes, *end;
+	int err;
 
+	if (!object_bytes(l, row, &bytes, &end))
+		return -EOPNOTSUPP;
+	obj = bpf_object__open_mem(bytes, (size_t)(end - bytes), &opts);
+	err = (int)libbpf_get_error(obj);
 	if (!err)
 		*ret_obj = obj;
 	return err;
@@ -74,6 +90,8 @@ static int survey(struct loader *l, enum object_id o)
 	struct bpf_object *obj;
 	int err = open_object(l, &object_rows[o], &obj);
 
+	if (err == -EOPNOTSUPP)
+		return 0;
 	if (err)
 		return err;
 	bpf_object__for_each_program(prog, obj) {
@@ -345,13 +363,17 @@ static void load_missing(struct loader *l, enum object_id o)
  * What libbpf keeps of an object (its bytes, instructions and types again) is several MiB in all, and the
  * bytes inside the program are read only when it is loaded again.
  */
-static void shed_object(struct object *ob, const struct object_row *row)
+static void shed_object(const struct loader *l, struct object *ob, const struct object_row *row)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = ((uintptr_t)row->bytes + page - 1) & ~(page - 1), end = (uintptr_t)row->end & ~(page - 1);
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start, end;
+	const char *from, *to;
 
 	bpf_object__close(ob->obj);
 	ob->obj = NULL;
+	if (!object_bytes(l, row, &from, &to))
+		return;
+	start = ((uintptr_t)from + page - 1) & ~(page - 1);
+	end = (uintptr_t)to & ~(page - 1);
 	if (end > start)
 		madvise((void *)start, end - start, MADV_DONTNEED);
 }
@@ -526,7 +548,7 @@ int loader_attach(struct loader *l)
 	}
 	loader_follow(l);
 	for (int o = 0; o < NOBJECTS; o++)
-		shed_object(&l->objects[o], &object_rows[o]);
+		shed_object(l, &l->objects[o], &object_rows[o]);
 	for (int i = 0; i < NSLOTS; i++)
 		changed += settle(&l->slots[i]);
 	return changed;

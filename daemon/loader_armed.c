@@ -27,6 +27,10 @@ bool loader_armed_possible(const struct loader *l, const char **ret_why)
 	const char *name = "";
 
 	*ret_why = why;
+	if (!kfacts_loops(l->kf)) {
+		snprintf(why, sizeof(why), "who pins what in an armed process " NEEDS_LOOPS);
+		return false;
+	}
 	if (kfacts_release_unknown(l->kf, &name)) {
 		snprintf(why, sizeof(why), "pins may be given back through %s, which this pinwhy does not know", name);
 		return false;

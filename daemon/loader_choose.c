@@ -186,6 +186,12 @@ void loader_choose(struct loader *l, int i)
 	s->chosen = NULL;
 	s->missing = false;
 	s->reason[0] = '\0';
+	/* A slot without a program has one in the other form of its object. */
+	if (!s->nvariants && l->modes[i] != HOOK_NEVER) {
+		s->state = SLOT_ABSENT;
+		snprintf(s->reason, sizeof(s->reason), NEEDS_LOOPS);
+		return;
+	}
 	if (l->modes[i] == HOOK_NEVER || (slot_rows[i].on_demand && l->modes[i] != HOOK_ALWAYS && !demanded(l, i))) {
 		s->state = SLOT_DISABLED;
 		snprintf(s->reason, sizeof(s->reason), "%s",

@@ -82,7 +82,7 @@ int page_reader_open(struct page_reader **ret_reader, struct loader *l, struct b
 		err = map_arrays(r);
 	}
 	if (err) {
-		*ret_why = loader_refusal(err);
+		*ret_why = err == -EOPNOTSUPP && !kfacts_loops(l->kf) ? "pinwhy pages " NEEDS_LOOPS : loader_refusal(err);
 		page_reader_free(r);
 		return err;
 	}

@@ -23,8 +23,6 @@ static const struct {
 	{ "trampolines", "functions of the kernel itself can be hooked by fentry and fexit", "register_ftrace_direct",
 	  "no process is armed, so that who pinned a page is told less often; the rest is hooked by kprobes" },
 	{ "kernel_btf", "the kernel was built with BTF", "", "its verifier knows no types, and may refuse programs; pinwhy needs a pack of its BTF" },
-	{ "module_btf", "BTF of modules is read", "btf_modules",
-	  "what a verbs command asked for is known from the pin alone" },
 	{ "placement", "the memory map can be found", "mem_section",
 	  "zone and pageblock of pages cannot be read (CONFIG_KALLSYMS_ALL off, or no sparse memory)" },
 };
@@ -117,15 +115,7 @@ static void plan_slot(struct loader *l, const struct planned *p, int i)
 	struct slot *s = &l->slots[i];
 	const struct slot *needed = *needs ? &l->slots[slot_index(needs)] : NULL;
 
-	const char *module = object_rows[slot_rows[i].object].btf_module;
-
 	loader_choose(l, i);
-	/* The loader does not load such an object either, whatever its functions are in. */
-	if (s->chosen && *module && !planned_module_listed(p, module)) {
-		s->chosen = NULL;
-		s->state = SLOT_UNKNOWN;
-		snprintf(s->reason, sizeof(s->reason), "%s was not loaded when the list was made", module);
-	}
 	if (i == SLOT_ID_driver_reg_mr_exit && !l->driver_function[0])
 		s->state = SLOT_DISABLED;
 	if (s->chosen) {

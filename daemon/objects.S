@@ -7,23 +7,32 @@ bpf_\name\()_start:
 	.incbin "bpf/\name\().bpf.o"
 bpf_\name\()_end:
 .endm
+/* And its other form: see slots.def. */
+.macro twice name
+	object \name
+	.balign 8
+	.globl bpf_\name\()_basic_start, bpf_\name\()_basic_end
+bpf_\name\()_basic_start:
+	.incbin "bpf/\name\().basic.bpf.o"
+bpf_\name\()_basic_end:
+.endm
 
 	.section .rodata
 	object maps
 	object pages
 	object modules
 	object processes
-	object placement
+	twice placement
 	object limits
-	object dma
-	object peer
+	twice dma
+	twice peer
 	object provider
 	object firstpin
 	object armed
 	object cma
-	object subsystems
+	twice subsystems
 	object trace
 	object stale
-	object registration
+	twice registration
 
 	.section .note.GNU-stack, "", %progbits

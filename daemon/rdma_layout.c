@@ -17,9 +17,9 @@ static const struct {
 	const char *structure, *member;
 	uint32_t bytes;
 } fields[] = {
-#define FIELD(id, owner, structure, member, bytes) { LAYOUT_##owner, #structure, #member, bytes },
+#define LAYOUT(id, owner, structure, member, bytes) { LAYOUT_##owner, #structure, #member, bytes },
 #include "layout.def"
-#undef FIELD
+#undef LAYOUT
 };
 _Static_assert(sizeof(fields) / sizeof(fields[0]) <= sizeof(((struct wire_layout *)0)->at) / sizeof(uint32_t), "struct wire_layout is full");
 

@@ -6,20 +6,28 @@
 
 /* Made by objects.S. */
 #define BYTES(name) extern const char bpf_##name##_start[], bpf_##name##_end[]
+#define BYTES_ANY(name) BYTES(name)
+#define BYTES_LOOPS(name) BYTES(name)
+#define BYTES_TWICE(name) BYTES(name), bpf_##name##_basic_start[], bpf_##name##_basic_end[]
 
-BYTES(maps);
-BYTES(pages);
-#define OBJECT(name) BYTES(name);
+#define WHOLE(name) bpf_##name##_start, bpf_##name##_end
+#define BASIC_ANY(name) WHOLE(name)
+#define BASIC_LOOPS(name) NULL, NULL
+#define BASIC_TWICE(name) bpf_##name##_basic_start, bpf_##name##_basic_end
+
+BYTES_ANY(maps);
+BYTES_LOOPS(pages);
+#define OBJECT(name, form) BYTES_##form(name);
 #define SLOT(...)
 #include "slots.def"
 #undef OBJECT
 #undef SLOT
 
-const struct object_row maps_object = { "maps", bpf_maps_start, bpf_maps_end };
-const struct object_row pages_object = { "pages", bpf_pages_start, bpf_pages_end };
+const struct object_row maps_object = { "maps", WHOLE(maps), BASIC_ANY(maps) };
+const struct object_row pages_object = { "pages", WHOLE(pages), BASIC_LOOPS(pages) };
 
 const struct object_row object_rows[NOBJECTS] = {
-#define OBJECT(name) { #name, bpf_##name##_start, bpf_##name##_end },
+#define OBJECT(name, form) { #name, WHOLE(name), BASIC_##form(name) },
 #define SLOT(...)
 #include "slots.def"
 #undef OBJECT

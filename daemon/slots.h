@@ -13,7 +13,7 @@
 #include "wire.h"
 
 enum object_id {
-#define OBJECT(name) OBJECT_##name,
+#define OBJECT(name, ...) OBJECT_##name,
 #define SLOT(...)
 #include "slots.def"
 #undef OBJECT
@@ -33,6 +33,7 @@ enum slot_id {
 struct object_row {
 	const char *name;
 	const char *bytes, *end;	/* the ELF object */
+	const char *basic, *basic_end;	/* that for a kernel without bpf_loop(); NULL = there is none */
 };
 
 struct slot_row {

@@ -186,6 +186,10 @@ static int loader_start(struct trace *t)
 		log_error("%s", error);
 		return err;
 	}
+	if (!kfacts_loops(t->kf)) {
+		log_error("pinwhy trace " NEEDS_LOOPS);
+		return -EOPNOTSUPP;
+	}
 	choose_hooks(c, modes);
 	err = loader_open(&t->loader, t->kf, &opts, &why);
 	if (err)

@@ -151,6 +151,12 @@ static bool could_tell(const struct incident *in, uint32_t fn)
 	}
 }
 
+/* Of no use where no page has to move. */
+static bool moves_pages(uint32_t fn)
+{
+	return fn == WIRE_FN_MIGRATE || fn == WIRE_FN_MIGRATE_TARGET || fn == WIRE_FN_COLLECT;
+}
+
 static void tell_unwatched(const struct incident *in, const struct identity *id, struct finding *f)
 {
 	char line[FINDING_TEXT];
@@ -159,11 +165,11 @@ static void tell_unwatched(const struct incident *in, const struct identity *id,
 
 	text_init(&t, line, sizeof(line));
 	for (fn = WIRE_FN_NONE + 1; fn < WIRE_FN_MAX; fn++)
-		if (!id->fn_watched[fn] && could_tell(in, fn))
+		if (!id->fn_watched[fn] && could_tell(in, fn) && !(id->pins_stay && moves_pages(fn)))
 			text_item(&t, name_fn(id, fn));
 	if (t.len)
 		finding_missing(f, "chain", "not hooked on this kernel: %s", line);
-	if (!id->putback_watched)
+	if (!id->putback_watched && !id->pins_stay)
 		finding_missing(f, "pages", "folios that will not move are not watched on this kernel");
 }
 

@@ -26,7 +26,7 @@ static __always_inline struct wire_armed_process *armed_find(struct wire_armed *
 
 static __always_inline __u64 current_start(void)
 {
-	return BPF_CORE_READ(bpf_get_current_task_btf(), group_leader, start_boottime);
+	return BPF_CORE_READ(current_task(), group_leader, start_boottime);
 }
 
 /* For a trace its own processes are, as long as it runs. */

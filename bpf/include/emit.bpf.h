@@ -3,6 +3,7 @@
 #ifndef PINWHY_EMIT_BPF_H
 #define PINWHY_EMIT_BPF_H
 
+#include "basic.bpf.h"
 #include "maps.bpf.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>

@@ -14,7 +14,7 @@
 /* Is the process dying, and of what; where does it want its memory? */
 static __always_inline void read_fate(struct wire_reg_end *e)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	struct mempolicy *policy = BPF_CORE_READ(task, mempolicy);
 	__u32 tgid = e->tgid; /* a key may not lie in the ring's memory on 6.1 */
 	struct wire_oom *oom;
@@ -25,7 +25,7 @@ static __always_inline void read_fate(struct wire_reg_end *e)
 	e->have |= WIRE_HAVE_SIGNAL | WIRE_HAVE_POLICY;
 	if (policy) {
 		e->policy = BPF_CORE_READ(policy, mode) + 1;
-		e->policy_nodes = BPF_CORE_READ(policy, nodes.bits[0]);
+		e->policy_nodes = policy_nodes(policy);
 	}
 	oom = bpf_map_lookup_elem(&oom_kills, &tgid);
 	/* The number may have been another process's when that was chosen. */
@@ -52,6 +52,19 @@ struct frame_search {
 	__u64 ips[WIRE_STACK_MAX];
 };
 
+#ifdef PINWHY_BASIC
+static __always_inline void library_at(__u64 address, char *library)
+{
+	struct vm_area_struct *vma = (void *)vma_find(address);
+	struct file *file;
+
+	if (error_of_pointer((__u64)vma))
+		return;
+	file = BPF_CORE_READ(vma, vm_file);
+	if (file)
+		bpf_probe_read_kernel_str(library, WIRE_LIBRARY_LEN, BPF_CORE_READ(file, f_path.dentry, d_name.name));
+}
+#else
 static long frame_library(struct task_struct *task, struct vm_area_struct *vma, void *ctx)
 {
 	struct file *file = vma->vm_file;
@@ -60,6 +73,12 @@ static long frame_library(struct task_struct *task, struct vm_area_struct *vma, 
 		bpf_probe_read_kernel_str(ctx, WIRE_LIBRARY_LEN, BPF_CORE_READ(file, f_path.dentry, d_name.name));
 	return 0;
 }
+
+static __always_inline void library_at(__u64 address, char *library)
+{
+	bpf_find_vma(current_task(), address, frame_library, library, 0);
+}
+#endif
 
 /*
  * The kernel writes its own, smaller entries to where ours go: the last is widened first, so that none
@@ -79,7 +98,7 @@ static long frame_widen(__u32 n, void *ctx)
 	out = &e->frames[i];
 	raw = ((struct stack_build_id *)e->frames)[i];
 	if (i < e->nframes)
-		bpf_find_vma(bpf_get_current_task_btf(), f->ips[i], frame_library, library, 0);
+		library_at(f->ips[i], library);
 	out->known = raw.status == STACK_BUILD_ID_VALID;
 	out->offset = i < e->nframes ? raw.offset : 0;
 	__builtin_memcpy(out->build_id, raw.build_id, sizeof(out->build_id));
@@ -101,7 +120,13 @@ static __always_inline void read_stack(struct wire_reg_end *e, void *ctx)
 			      BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
 	if (bytes < 0)
 		e->nframes = 0;
+#ifdef PINWHY_BASIC
+	EACH_APART
+	for (__u32 i = 0; i < WIRE_STACK_MAX; i++)
+		frame_widen(i, &f);
+#else
 	bpf_loop(WIRE_STACK_MAX, frame_widen, &f, 0);
+#endif
 }
 
 static __always_inline void read_span(struct wire_reg_end *e, const struct wire_span *s)
@@ -237,9 +262,11 @@ static __always_inline void registration_end(void *ctx, struct wire_span *s, __s
 	if (!s->nvmas && s->address && s->length && s->have & (WIRE_HAVE_UMEM | WIRE_HAVE_ARGS))
 		span_vmas(s);
 	look_again(s);
+#ifndef PINWHY_BASIC
 	/* Only of pages that stay could it tell more. */
 	if (s->folios_seen)
 		arm_current();
+#endif
 	EMIT(wire_reg_end, REG_END, s->id, e, sent, {
 		read_span(e, s);
 		e->result = result;

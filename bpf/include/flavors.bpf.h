@@ -113,6 +113,41 @@ struct trace_event_raw_mm_migrate_pages___enum {
 	enum migrate_reason reason;
 };
 
+/* include/linux/mm_types.h, 5.10: mappings in a tree with a list beside it; a maple tree from 6.1 on. */
+struct rb_node___tree {
+	struct rb_node___tree *rb_right, *rb_left;
+};
+struct rb_root___tree {
+	struct rb_node___tree *rb_node;
+};
+struct rw_semaphore {
+	atomic64_t count;
+};
+struct mm_struct___tree {
+	struct rb_root___tree mm_rb;
+	u64 vmacache_seqnum;
+	struct rw_semaphore mmap_lock;
+};
+struct vm_area_struct___tree {
+	struct rb_node___tree vm_rb;
+};
+
+/* include/linux/mempolicy.h, 5.10: nodes in a union; a field of its own from 5.14 on. */
+struct mempolicy___union {
+	union {
+		short preferred_node;
+		nodemask_t nodes;
+	} v;
+};
+
+/* include/rdma/ib_verbs.h, 5.10: the core's own capabilities among those of the device; apart in 6.1. */
+struct ib_device_attr___one {
+	u64 device_cap_flags;
+};
+struct ib_device___one {
+	struct ib_device_attr___one attrs;
+};
+
 #pragma clang attribute pop
 
 static __always_inline __u64 folio_page_flags(const struct folio *f)
@@ -240,6 +275,20 @@ static __always_inline bool cred_permits_ipc_lock(const struct cred *cred)
 	else
 		caps = BPF_CORE_READ(o, cap_permitted.cap[0]);
 	return caps & (1ULL << CAP_IPC_LOCK);
+}
+
+/* The first 64 nodes. */
+static __always_inline __u64 policy_nodes(const struct mempolicy *policy)
+{
+	struct mempolicy___union *u = (void *)policy;
+	short node;
+
+	if (bpf_core_field_exists(policy->nodes))
+		return BPF_CORE_READ(policy, nodes.bits[0]);
+	if (BPF_CORE_READ(policy, mode) != MPOL_PREFERRED)
+		return BPF_CORE_READ(u, v.nodes.bits[0]);
+	node = BPF_CORE_READ(u, v.preferred_node);
+	return node >= 0 && node < 64 ? 1ULL << (node & 63) : 0;
 }
 
 static __always_inline __u32 oom_constraint_of(const struct oom_control *oc)

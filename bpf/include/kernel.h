@@ -391,6 +391,7 @@ struct stack_build_id {
 #define BPF_F_USER_STACK (1ULL << 8)
 #define BPF_F_USER_BUILD_ID (1ULL << 11)
 
+#define MPOL_PREFERRED 1		/* include/uapi/linux/mempolicy.h */
 #define MADV_DONTNEED 4
 #define MADV_REMOVE 9
 #define MADV_DONTFORK 10		/* include/uapi/asm-generic/mman-common.h */
@@ -405,6 +406,7 @@ struct stack_build_id {
 #define S_IFMT 00170000
 #define S_IFCHR 0020000
 #define BDI_CAP_WRITEBACK 1		/* include/linux/backing-dev.h */
+#define RWSEM_WRITER_LOCKED 1		/* kernel/locking/rwsem.c */
 #define VM_WRITE 0x2
 #define VM_SHARED 0x8
 #define VM_FAULT_SIGBUS 0x2		/* include/linux/mm_types.h */

@@ -32,16 +32,16 @@ static __always_inline void read_cgroup(struct wire_reg_end *e, struct task_stru
 
 static __always_inline void read_task(struct wire_reg_end *e)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_struct *leader = task->group_leader;
-	const struct cred *cred = task->cred;
+	struct task_struct *task = current_task();
+	struct task_struct *leader = FIELD(task, group_leader);
+	const struct cred *cred = FIELD(task, cred);
 	struct pid *pid = BPF_CORE_READ(leader, thread_pid); /* as a number: arithmetic follows */
 	unsigned int level = BPF_CORE_READ(pid, level);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 
 	e->tgid = pid_tgid >> 32;
 	e->tid = (__u32)pid_tgid;
-	e->task_start_ns = leader->start_boottime;
+	e->task_start_ns = FIELD(leader, start_boottime);
 	e->uid = bpf_get_current_uid_gid();
 	bpf_probe_read_kernel(&e->ns_tgid, sizeof(e->ns_tgid),
 			      (void *)pid + bpf_core_field_offset(struct pid, numbers) +

@@ -226,7 +226,7 @@ struct wire_frame {
  * what it says of one span is never taken for the next in the same slot.
  */
 struct wire_span {
-	__u32 tid;		/* 0 = free, as is an abandoned one; claimed by compare-and-swap */
+	__u32 tid;		/* 0 = free, as is an abandoned one; see claim() in basic.bpf.h */
 	__u32 tgid;
 	__u64 id;		/* never 0 or reused while the maps live */
 	__u64 seq;		/* generations of this slot */
@@ -279,7 +279,7 @@ struct wire_span {
 	__u64 pins[WIRE_HOLDERS_MAX];	/* their keys in the ledger, kernel pointers; never leave the maps */
 	__u32 nrivals;		/* other registrations that were pinning the same addresses */
 	__u32 rivals[WIRE_RIVALS_MAX];	/* their slots */
-	__u32 pad;
+	__u32 wanted;		/* threads that are about to claim the slot, where claiming is no single operation */
 	struct wire_peer peer;
 	__u64 modpin;		/* id of a module's pin that may hold the folio which is looked at, 0 = none so far */
 	__u64 modpin_told;	/* that of the last one that was told of, */
@@ -636,9 +636,9 @@ struct wire_calibration {
 
 /* Where fields of the loaded RDMA core's structs lie: see layout.def. */
 enum wire_field {
-#define FIELD(id, ...) WIRE_FIELD_##id,
+#define LAYOUT(id, ...) WIRE_FIELD_##id,
 #include "layout.def"
-#undef FIELD
+#undef LAYOUT
 	WIRE_FIELD_MAX
 };
 

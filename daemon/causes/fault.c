@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "causes/placement.h"
 #include "causes/refusal.h"
 #include "diagnose.h"
 #include "names.h"
@@ -109,6 +110,8 @@ void cause_hugetlb_place_refused(const struct incident *in, const struct identit
 	const struct wire_vma *v = failing_vma(in, id);
 	char text[VMA_TEXT];
 
+	if (pins_stay(in, id, ret))
+		return;
 	if (e->passes || e->folios_seen || incident_chain(in, WIRE_FN_MIGRATE))
 		finding_because(ret, "pages were moved for this pin: %u migrations tried, %u folios stayed", e->passes, e->folios_seen);
 	else if (v && !(v->flags & VM_HUGETLB))

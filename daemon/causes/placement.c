@@ -83,6 +83,16 @@ void stay_look(const struct incident *in, struct stay *s)
 	}
 }
 
+bool pins_stay(const struct incident *in, const struct identity *id, struct finding *f)
+{
+	/* A migration that was seen says more than what the kernel was found to be. */
+	if (!id->pins_stay || in->end.passes || in->end.folios_seen || incident_chain(in, WIRE_FN_MIGRATE))
+		return false;
+	finding_because(f, "this kernel moves 0 pages for a long-term pin: it has neither CMA nor a rule for ZONE_MOVABLE");
+	f->kind = FINDING_RULED_OUT;
+	return true;
+}
+
 bool stay_no_target(const struct incident *in)
 {
 	const struct wire_chain *migrate = incident_chain(in, WIRE_FN_MIGRATE);
@@ -334,6 +344,8 @@ void cause_longterm_migrate_blocked_by_ref(const struct incident *in, const stru
 	bool sure;
 	struct stay s;
 
+	if (pins_stay(in, id, ret))
+		return;
 	stay_look(in, &s);
 	if (excluded(in, id, &s, ret))
 		return;

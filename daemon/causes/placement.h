@@ -25,6 +25,9 @@ void stay_look(const struct incident *in, struct stay *s);
 /* Of all that are blocked. */
 enum grade stay_grade(const struct stay *s);
 
+/* Rules the cause out where the kernel moves no page for a long-term pin. False: it may move some. */
+bool pins_stay(const struct incident *in, const struct identity *id, struct finding *f);
+
 /* Was a page to move to refused? That stops migration whatever the references are. */
 bool stay_no_target(const struct incident *in);
 

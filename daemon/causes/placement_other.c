@@ -33,6 +33,8 @@ void cause_longterm_migrate_blocked_by_batch_ref(const struct incident *in, cons
 	char page[FINDING_TEXT];
 	struct stay s;
 
+	if (pins_stay(in, id, ret))
+		return;
 	stay_look(in, &s);
 	if (nobody_held(in, &s, ret))
 		return;
@@ -85,6 +87,8 @@ void cause_longterm_pin_race_two_pinners(const struct incident *in, const struct
 	uint32_t seen;
 	struct stay s;
 
+	if (pins_stay(in, id, ret))
+		return;
 	stay_look(in, &s);
 	seen = s.by_grade[GRADE_another_longterm_pin_in_flight];
 	if (nobody_held(in, &s, ret))
@@ -129,6 +133,8 @@ void cause_longterm_isolate_livelock(const struct incident *in, const struct ide
 	uint32_t rounds = e->collects > e->passes ? e->collects - e->passes : 0;
 	uint64_t ns = incident_lasted_ns(in);
 
+	if (pins_stay(in, id, ret))
+		return;
 	if (stage != STAGE_pin && stage != STAGE_placement)
 		finding_because(ret, "it is %s", stage_words[stage].meaning);
 	else if (incident_waits_in(in, "handle_userfault"))
@@ -161,6 +167,8 @@ void cause_device_coherent_unmigratable(const struct incident *in, const struct 
 {
 	const struct wire_reg_end *e = &in->end;
 
+	if (pins_stay(in, id, ret))
+		return;
 	if (!failing_pin(in, id, EBUSY) || !(e->gup_flags & id->foll_longterm))
 		return;
 	ret->kind = FINDING_LIKELY;

@@ -94,6 +94,8 @@ void cause_hugetlb_in_cma_no_target(const struct incident *in, const struct iden
 	struct stay s;
 	bool is_gigantic;
 
+	if (pins_stay(in, id, ret))
+		return;
 	stay_look(in, &s);
 	if (targets_found(in, id, ret))
 		return;
@@ -225,6 +227,8 @@ static void no_target_killed(const struct incident *in, const struct identity *i
 
 void cause_longterm_migrate_no_target(const struct incident *in, const struct identity *id, struct finding *ret)
 {
+	if (pins_stay(in, id, ret))
+		return;
 	if (incident_decisive_errno(in) == ENOMEM)
 		no_target_enomem(in, id, ret);
 	else

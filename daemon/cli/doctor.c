@@ -34,6 +34,7 @@ struct examination {
 	struct kfacts *kf;
 	struct loader *loader;
 	struct identity id;
+	struct kernel_facts kernel;	/* unknown until `loader` is there */
 	struct exposures exposures;
 	enum verdict verdict;
 	char problems[PROBLEMS_MAX][512];
@@ -84,7 +85,7 @@ static void examine_slots(struct examination *x)
 			problem(x, DEGRADED, "hook %s (%s): %s", st.name, st.purpose, st.reason);
 	}
 	examine_layout(x);
-	if (!loader_armed_possible(x->loader, &why))
+	if (x->kernel.loops != ANSWER_NO && !loader_armed_possible(x->loader, &why)) /* else a row of support says it */
 		problem(x, FINE, "%s: who pinned a page is not told of armed processes ([watch] arm_seconds)", why);
 	if (access("/sys/kernel/tracing/events", F_OK) && access("/sys/kernel/debug/tracing/events", F_OK))
 		problem(x, DEGRADED, "tracefs is not mounted, so that tracepoints cannot be attached and return probes have few "
@@ -110,6 +111,7 @@ static void examine_node(struct examination *x)
 	}
 	uname(&uts);
 	node_read_within(&enrich, uts.machine, READ_DEADLINE_MS, node);
+	node->pins_stay = kernel_pins_stay(&x->kernel);
 	exposures_judge(node, &x->exposures);
 	free(node);
 }
@@ -138,6 +140,7 @@ static void examine_hooks(struct examination *x, const struct config *config, co
 		problem(x, CANNOT_RUN, "%s", why);
 		return;
 	}
+	kfacts_kernel(x->kf, &x->kernel);
 	loader_attach(x->loader);
 	if (kfacts_pack(x->kf) && kfacts_has_btf(x->kf) == ANSWER_NO)
 		problem(x, DEGRADED, "this kernel was built without BTF, so that its verifier knows no types and may refuse programs for it");
@@ -197,6 +200,25 @@ static struct json_object *exposures_json(const struct exposures *ex)
 	return a;
 }
 
+struct json_object *doctor_support_json(const struct kernel_facts *kernel)
+{
+	struct json_object *a = json_object_new_array();
+	struct support rows[SUPPORTS];
+
+	kernel_support(kernel, rows);
+	for (uint32_t i = 0; i < SUPPORTS; i++) {
+		struct json_object *o = json_object_new_object();
+
+		json_object_object_add(o, "id", json_object_new_string(rows[i].id));
+		json_object_object_add(o, "question", json_object_new_string(rows[i].question));
+		json_object_object_add(o, "answer", json_object_new_string(answer_name(rows[i].answer)));
+		json_object_object_add(o, "how", json_object_new_string(rows[i].how));
+		json_object_object_add(o, "consequence", json_object_new_string(rows[i].consequence));
+		json_object_array_add(a, o);
+	}
+	return a;
+}
+
 static struct json_object *not_checked_json(const struct exposures *ex)
 {
 	struct json_object *a = json_object_new_array();
@@ -245,6 +267,7 @@ static void print_json(const struct examination *x)
 	json_object_object_add(o, "kernel", json_object_new_string(x->id.kernel));
 	json_object_object_add(o, "agent_version", json_object_new_string(PINWHY_VERSION));
 	json_object_object_add(o, "problems", problems);
+	json_object_object_add(o, "support", doctor_support_json(&x->kernel));
 	json_object_object_add(o, "slots", slots);
 	json_object_object_add(o, "rdma_structs", layouts_json(x));
 	json_object_object_add(o, "exposures", exposures_json(&x->exposures));
@@ -324,12 +347,26 @@ static void print_layouts(const struct examination *x)
 	}
 }
 
+void doctor_print_support(const struct kernel_facts *kernel)
+{
+	struct support rows[SUPPORTS];
+	char text[512];
+
+	kernel_support(kernel, rows);
+	for (uint32_t i = 0; i < SUPPORTS; i++) {
+		snprintf(text, sizeof(text), "%s: %s (%s)%s%s", rows[i].question, answer_name(rows[i].answer), rows[i].how,
+			 *rows[i].consequence ? ": " : "", rows[i].consequence);
+		doctor_print_wrapped("  support", text);
+	}
+}
+
 static void print_text(const struct examination *x)
 {
 	printf("pinwhy %s on %s: %s\n", PINWHY_VERSION, x->id.kernel[0] ? x->id.kernel : "this kernel",
 	       verdict_words[x->verdict]);
 	for (uint32_t i = 0; i < x->nproblems; i++)
 		printf("  problem   %s\n", x->problems[i]);
+	doctor_print_support(&x->kernel);
 	print_exposures(&x->exposures);
 	print_layouts(x);
 	for (uint32_t i = 0; x->loader && i < loader_nslots(); i++) {
@@ -421,8 +458,9 @@ static enum verdict examine(const struct config *config, const char *pack, bool 
 		fputs("pinwhy doctor: out of memory\n", stderr);
 		return CANNOT_RUN;
 	}
-	examine_node(x);
+	x->kernel = (struct kernel_facts){ ANSWER_UNKNOWN, ANSWER_UNKNOWN, ANSWER_UNKNOWN, ANSWER_UNKNOWN };
 	examine_hooks(x, config, pack);
+	examine_node(x);
 	if (json)
 		print_json(x);
 	else

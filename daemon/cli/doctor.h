@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "config.h"
+#include "kernel_support.h"
 #include "loader.h"
 
 /* Exit status. */
@@ -28,6 +29,9 @@ struct json_object *doctor_slot_json(const struct slot_status *st);
 void doctor_print_slot(const struct slot_status *st);
 /* A paragraph behind its label, broken at blanks. */
 void doctor_print_wrapped(const char *label, const char *text);
+/* What the kernel has of what kernels differ in, and what follows where it is not there. */
+struct json_object *doctor_support_json(const struct kernel_facts *kernel);
+void doctor_print_support(const struct kernel_facts *kernel);
 /* Hooks as the configuration has them. */
 struct loader_opts doctor_loader_opts(const struct config *config);
 

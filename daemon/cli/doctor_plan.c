@@ -14,7 +14,6 @@
 #include "planned.h"
 
 #define RUNNING_BTF "/sys/kernel/btf/vmlinux"
-#define RUNNING_KALLSYMS "/proc/kallsyms"
 #define SAID_MAX 16
 #define FOREIGN_PERCENT 2	/* of functions that only one of two files knows; a kernel's own files differ by a few in a thousand */
 
@@ -112,11 +111,6 @@ static void examine(struct plan *p)
 
 /* --- output --------------------------------------------------------------------- */
 
-static const char *answer_word(enum answer a)
-{
-	return a == ANSWER_YES ? "yes" : a == ANSWER_NO ? "no" : "unknown";
-}
-
 static struct json_object *said_json(const char lines[][PLANNED_ERROR_MAX], uint32_t n)
 {
 	struct json_object *a = json_object_new_array();
@@ -137,7 +131,7 @@ static struct json_object *ways_json(const struct loader *l)
 
 		json_object_object_add(o, "id", json_object_new_string(ways[i].id));
 		json_object_object_add(o, "question", json_object_new_string(ways[i].question));
-		json_object_object_add(o, "answer", json_object_new_string(answer_word(ways[i].answer)));
+		json_object_object_add(o, "answer", json_object_new_string(answer_name(ways[i].answer)));
 		json_object_object_add(o, "consequence", json_object_new_string(ways[i].answer == ANSWER_NO ? ways[i].if_not : ""));
 		json_object_array_add(a, o);
 	}
@@ -147,7 +141,10 @@ static struct json_object *ways_json(const struct loader *l)
 static void print_json(const struct plan *p)
 {
 	struct json_object *o = json_object_new_object(), *slots = json_object_new_array();
+	struct kernel_facts kernel;
 
+	if (p->loader)
+		kfacts_kernel(planned_kfacts(p->kernel), &kernel);
 	for (uint32_t i = 0; p->loader && i < loader_nslots(); i++) {
 		struct slot_status st;
 
@@ -161,6 +158,7 @@ static void print_json(const struct plan *p)
 	json_object_object_add(o, "agent_version", json_object_new_string(PINWHY_VERSION));
 	json_object_object_add(o, "problems", said_json(p->problems, p->nproblems));
 	json_object_object_add(o, "ways", p->loader ? ways_json(p->loader) : json_object_new_array());
+	json_object_object_add(o, "support", p->loader ? doctor_support_json(&kernel) : json_object_new_array());
 	json_object_object_add(o, "slots", slots);
 	json_object_object_add(o, "not_known", said_json(p->unknown, p->nunknown));
 	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
@@ -176,19 +174,23 @@ static void print_ways(const struct loader *l)
 	for (int i = 0; i < WAYS; i++) {
 		bool no = ways[i].answer == ANSWER_NO;
 
-		snprintf(text, sizeof(text), "%s: %s%s%s", ways[i].question, answer_word(ways[i].answer), no ? ": " : "", no ? ways[i].if_not : "");
+		snprintf(text, sizeof(text), "%s: %s%s%s", ways[i].question, answer_name(ways[i].answer), no ? ": " : "", no ? ways[i].if_not : "");
 		doctor_print_wrapped("  way", text);
 	}
 }
 
 static void print_text(const struct plan *p)
 {
+	struct kernel_facts kernel;
+
 	printf("pinwhy %s, planned for the kernel of %s and %s: %s\n", PINWHY_VERSION, p->btf, p->kallsyms, verdict_words[p->verdict]);
 	for (uint32_t i = 0; i < p->nproblems; i++)
 		doctor_print_wrapped("  problem", p->problems[i]);
 	if (!p->loader)
 		return;
 	print_ways(p->loader);
+	kfacts_kernel(planned_kfacts(p->kernel), &kernel);
+	doctor_print_support(&kernel);
 	for (uint32_t i = 0; i < loader_nslots(); i++) {
 		struct slot_status st;
 

@@ -7,17 +7,22 @@
 #include "exposures/exposures.h"
 #include "text.h"
 
-#define EXPOSURE(id) void expose_##id(const struct node *n, struct exposure *e);
+#define EXPOSURE(id, of) void expose_##id(const struct node *n, struct exposure *e);
 #include "exposures/exposures.def"
 #undef EXPOSURE
 
 static const struct {
 	const char *id;
 	void (*judge)(const struct node *n, struct exposure *e);
+	bool of_placement;
 } rules[EXPOSURES_MAX] = {
-#define EXPOSURE(id) { #id, expose_##id },
+#define PLACEMENT true
+#define OTHER false
+#define EXPOSURE(id, of) { #id, expose_##id, of },
 #include "exposures/exposures.def"
 #undef EXPOSURE
+#undef PLACEMENT
+#undef OTHER
 };
 
 static const struct {
@@ -209,6 +214,8 @@ void exposures_judge(const struct node *n, struct exposures *ret)
 		struct exposure *e = &ret->rows[i];
 
 		e->id = rules[i].id;
+		if (rules[i].of_placement && n->pins_stay)
+			continue;
 		rules[i].judge(n, e);
 		if (e->evidence_left_out)
 			snprintf(e->evidence[e->nevidence++], sizeof(e->evidence[0]), "and %u more",

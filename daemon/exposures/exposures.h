@@ -37,7 +37,7 @@ struct exposure {
 };
 
 enum exposure_id {
-#define EXPOSURE(id) EXPOSURE_##id,
+#define EXPOSURE(id, ...) EXPOSURE_##id,
 #include "exposures/exposures.def"
 #undef EXPOSURE
 	EXPOSURES_MAX

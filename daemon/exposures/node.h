@@ -63,6 +63,7 @@ struct node {
 	int32_t err[NODE_SOURCES];
 	char machine[65];	/* as uname(2) has it */
 	uint64_t page_bytes;
+	bool pins_stay;		/* no page must move for a long-term pin: a fact of the kernel, from elsewhere */
 
 	char cmdline[4096];
 	bool has_cma;		/* meminfo speaks of CMA */

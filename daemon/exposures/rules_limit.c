@@ -7,7 +7,7 @@
 #include "exposures/exposures.h"
 #include "text.h"
 
-#define EXPOSURE(id) void expose_##id(const struct node *n, struct exposure *e);
+#define EXPOSURE(id, of) void expose_##id(const struct node *n, struct exposure *e);
 #include "exposures/exposures.def"
 #undef EXPOSURE
 

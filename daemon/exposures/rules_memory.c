@@ -6,7 +6,7 @@
 
 #include "exposures/exposures.h"
 
-#define EXPOSURE(id) void expose_##id(const struct node *n, struct exposure *e);
+#define EXPOSURE(id, of) void expose_##id(const struct node *n, struct exposure *e);
 #include "exposures/exposures.def"
 #undef EXPOSURE
 
@@ -263,8 +263,9 @@ void expose_hugetlb_pool_empty(const struct node *n, struct exposure *e)
 
 		if (!p->pages || p->free_pages)
 			continue;
-		exposure_found(e, SEVERITY_LOW, "a pool of huge pages has none free: a huge page in CMA or ZONE_MOVABLE then "
-			       "has nowhere to move to for a long-term pin, and new mappings of huge pages fail");
+		exposure_found(e, SEVERITY_LOW, "a pool of huge pages has none free: %snew mappings of huge pages fail",
+			       n->pins_stay ? "" : "a huge page in CMA or ZONE_MOVABLE then has nowhere to move to for a "
+			       "long-term pin, and ");
 		exposure_evidence(e, "%" PRIu64 " kB pages: 0 of %" PRIu64 " free, nr_overcommit_hugepages %" PRIu64,
 				  p->page_kib, p->pages, p->overcommit_pages);
 		exposure_remedy(e, "echo N > /sys/kernel/mm/hugepages/hugepages-%" PRIu64 "kB/nr_hugepages with N above %"

@@ -49,6 +49,11 @@ static const struct row rows[] = {
 	{ "E", IN_AREA, &first_pin_plain, STAYS, ENOMEM, STAYS, true },
 	{ "An", OUTSIDE, &first_pin_none, STAYS, 0, STAYS, false },	/* A where there is no area */
 	{ "F", OUTSIDE, &first_pin_plain, STAYS, 0, STAYS, false },
+	/* Where a long-term pin leaves no area: all of it stays where it is. */
+	{ "Am", IN_AREA, &first_pin_none, STAYS, 0, STAYS, false },
+	{ "Fm", IN_AREA, &first_pin_plain, STAYS, 0, STAYS, false },
+	{ "Vm", IN_AREA, &first_pin_vmsplice, STAYS, 0, STAYS, false },
+	{ "Um", IN_AREA, &first_pin_uring, STAYS, 0, STAYS, false },
 	{ "N", IN_AREA, &first_pin_nvidia, STAYS, ENOMEM, STAYS, false },
 	{ "Ne", IN_AREA, &first_pin_nvidia, STAYS, ENOMEM, STAYS, true },
 	{ "Nc", IN_AREA, &first_pin_nvidia_longterm, LEAVES, 0, STAYS, false },
@@ -157,6 +162,8 @@ static bool sight_as_expected(const struct run *run, const struct sight *sight)
 		return false;
 	if (moved(&sight->before, &sight->after) != (last == LEAVES))
 		return false;
+	if (row->place == IN_AREA && !row->err && row->at_first_pin == STAYS && last == STAYS)
+		return oracle_in_area(&sight->after, run->options->area);
 	/* What a registration got may lie in no area, however it came there. */
 	return run->outcome.last_errno || oracle_ordinary(&sight->after);
 }

@@ -201,6 +201,24 @@ static void movable_zone_by_its_origin(void **state)
 	NOT_EXPOSED(movable_zone);
 }
 
+/* The fact of the kernel comes from elsewhere: it is set where doctor sets it. */
+static void movable_zone_that_pins_need_not_leave(void **state)
+{
+	(void)state;
+	tree_write(&tree, "proc/zoneinfo", ZONE("0", "Movable", "65536", "512", "0", "0"));
+	tree_write(&tree, "sys/devices/system/memory/auto_online_blocks", "online_movable\n");
+	tree_write(&tree, "proc/meminfo", "MemTotal:  2097152 kB\nCmaTotal:   524288 kB\nCmaFree:    524288 kB\n");
+	run();
+	EXPOSED(movable_zone, MEDIUM);
+	EXPOSED(movable_hotplug, LOW);
+	EXPOSED(cma_area, MEDIUM);
+	node.pins_stay = true;
+	exposures_judge(&node, &ex);
+	NOT_EXPOSED(movable_zone);
+	NOT_EXPOSED(movable_hotplug);
+	NOT_EXPOSED(cma_area);
+}
+
 static void added_memory_becomes_movable(void **state)
 {
 	static const struct {
@@ -287,7 +305,7 @@ int main(void)
 		TEST(over_half_as_the_kernel_rounds),
 		TEST(cma_that_total_does_not_account_for),
 		TEST(other_ways_to_count_cma),
-		TEST(movable_zone_by_its_origin),
+		TEST(movable_zone_by_its_origin), TEST(movable_zone_that_pins_need_not_leave),
 		TEST(added_memory_becomes_movable),
 		TEST(empty_pools),
 		TEST(a_file_that_never_answers),

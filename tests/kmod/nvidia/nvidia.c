@@ -264,8 +264,8 @@ static bool is_gpu_memory(u64 address, u64 length)
 	bool is;
 
 	mmap_read_lock(current->mm);
-	vma = vma_lookup(current->mm, address);
-	is = vma && vma->vm_ops == &gpu_vm_ops && vma->vm_end - address >= length;
+	vma = find_vma(current->mm, address);
+	is = vma && vma->vm_start <= address && vma->vm_ops == &gpu_vm_ops && vma->vm_end - address >= length;
 	mmap_read_unlock(current->mm);
 	return is;
 }

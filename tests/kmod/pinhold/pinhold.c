@@ -53,7 +53,7 @@ static typeof(get_pfnblock_flags_mask) *migratetype_function;
 static typeof(get_pfnblock_migratetype) *migratetype_function;
 #endif
 
-static u32 pageblock_migratetype(const struct page *page)
+static u32 pageblock_migratetype(struct page *page)
 {
 #ifdef MIGRATETYPE_MASK
 	return migratetype_function(page, page_to_pfn(page), MIGRATETYPE_MASK);
@@ -62,24 +62,18 @@ static u32 pageblock_migratetype(const struct page *page)
 #endif
 }
 
-/* From 6.9 on the count is an inline function of the headers. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
-#define MAPCOUNT_BY_POINTER
+/* From 6.9 on the count is an inline function of the headers; before folios (5.16) it is that of a head page. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 16, 0)
+#define MAPCOUNT_FUNCTION "total_mapcount"
+static typeof(total_mapcount) *mapcount_function;
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#define MAPCOUNT_FUNCTION "folio_mapcount"
 static typeof(folio_mapcount) *mapcount_function;
 #endif
 
-static int mapcount(struct folio *folio)
-{
-#ifdef MAPCOUNT_BY_POINTER
-	return mapcount_function(folio);
-#else
-	return folio_mapcount(folio);
-#endif
-}
-
 static bool functions_found(void)
 {
-#ifdef MAPCOUNT_BY_POINTER
+#ifdef MAPCOUNT_FUNCTION
 	if (!mapcount_function)
 		return false;
 #endif
@@ -124,22 +118,43 @@ static void find_functions(void)
 	migratetype_function = find_function(MIGRATETYPE_FUNCTION);
 	if (!migratetype_function)
 		pr_warn("%s not found: PINHOLD_RESOLVE is not available\n", MIGRATETYPE_FUNCTION);
-#ifdef MAPCOUNT_BY_POINTER
-	mapcount_function = find_function("folio_mapcount");
+#ifdef MAPCOUNT_FUNCTION
+	mapcount_function = find_function(MAPCOUNT_FUNCTION);
 	if (!mapcount_function)
-		pr_warn("folio_mapcount not found: PINHOLD_RESOLVE is not available\n");
+		pr_warn("%s not found: PINHOLD_RESOLVE is not available\n", MAPCOUNT_FUNCTION);
 #endif
 }
 
-static void describe(struct page *page, struct pinhold_resolve *res)
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 16, 0)
+static void describe_folio(struct page *page, struct pinhold_resolve *res)
+{
+	struct page *head = compound_head(page);
+	bool large = PageHead(head);
+
+	res->refcount = page_ref_count(head) - 1;
+	res->mapcount = mapcount_function(head);
+	res->order = compound_order(head);
+	res->pincount = large && hpage_pincount_available(head) ? compound_pincount(head) : PINHOLD_PINCOUNT_UNAVAILABLE;
+	res->flags = (PageAnon(head) ? PINHOLD_PAGE_ANON : 0) |
+		     (large ? PINHOLD_PAGE_LARGE : 0) |
+		     (PageHuge(head) ? PINHOLD_PAGE_HUGETLB : 0) |
+		     (page_maybe_dma_pinned(head) ? PINHOLD_PAGE_MAYBE_PINNED : 0);
+}
+#else
+static int mapcount(struct folio *folio)
+{
+#ifdef MAPCOUNT_FUNCTION
+	return mapcount_function(folio);
+#else
+	return folio_mapcount(folio);
+#endif
+}
+
+static void describe_folio(struct page *page, struct pinhold_resolve *res)
 {
 	struct folio *folio = page_folio(page);
 	bool large = folio_test_large(folio);
 
-	res->pfn = page_to_pfn(page);
-	res->node = page_to_nid(page);
-	res->zone = zone_idx(page_zone(page));
-	res->migratetype = pageblock_migratetype(page);
 	res->refcount = folio_ref_count(folio) - 1;
 	res->mapcount = mapcount(folio);
 	res->order = folio_order(folio);
@@ -148,6 +163,16 @@ static void describe(struct page *page, struct pinhold_resolve *res)
 		     (large ? PINHOLD_PAGE_LARGE : 0) |
 		     (folio_test_hugetlb(folio) ? PINHOLD_PAGE_HUGETLB : 0) |
 		     (folio_maybe_dma_pinned(folio) ? PINHOLD_PAGE_MAYBE_PINNED : 0);
+}
+#endif
+
+static void describe(struct page *page, struct pinhold_resolve *res)
+{
+	res->pfn = page_to_pfn(page);
+	res->node = page_to_nid(page);
+	res->zone = zone_idx(page_zone(page));
+	res->migratetype = pageblock_migratetype(page);
+	describe_folio(page, res);
 	res->is_cma = is_migrate_cma(res->migratetype) ? 1 : 0;
 	res->is_movable_zone = res->zone == ZONE_MOVABLE;
 	strscpy(res->zone_name, page_zone(page)->name, sizeof(res->zone_name));
@@ -201,6 +226,9 @@ static void unpin_folios_of(struct hold *hold, u32 by)
 }
 #endif
 
+/* From 5.15 on. */
+#define RANGE_RELEASES (LINUX_VERSION_CODE >= KERNEL_VERSION(5, 15, 0))
+
 static void unpin_pages_of(struct hold *hold, bool dirty)
 {
 	u32 by = (hold->flags & PINHOLD_BY_MASK) >> PINHOLD_BY_SHIFT;
@@ -220,10 +248,12 @@ static void unpin_pages_of(struct hold *hold, bool dirty)
 		for (i = 0; i < hold->pages_held; i++)
 			unpin_user_page(hold->pages[i]);
 		break;
+#if RANGE_RELEASES
 	case PINHOLD_BY_RANGE:
 		for (i = 0; i < hold->pages_held; i++)
 			unpin_user_page_range_dirty_lock(hold->pages[i], 1, dirty);
 		break;
+#endif
 	default:
 		unpin_folios_of(hold, by);
 	}
@@ -343,6 +373,8 @@ static long pin_check(const struct pinhold_pin *pin, unsigned long *ret_wanted)
 	if ((pin->flags & PINHOLD_GET) && (pin->flags & (PINHOLD_LONGTERM | PINHOLD_SLOW | PINHOLD_BY_MASK)))
 		return -EINVAL;
 	if ((pin->flags & PINHOLD_BY_MASK) >> PINHOLD_BY_SHIFT >= PINHOLD_BY_USER_FOLIO && !FOLIO_RELEASES)
+		return -EOPNOTSUPP;
+	if ((pin->flags & PINHOLD_BY_MASK) >> PINHOLD_BY_SHIFT == PINHOLD_BY_RANGE && !RANGE_RELEASES)
 		return -EOPNOTSUPP;
 	if (!pin->len || pin->addr + pin->len < pin->addr)
 		return -EINVAL;

@@ -30,6 +30,8 @@ holds() {
 		-*) ! has_function "${word#-}" || return 1 ;;
 		boot:*) booted_with "${word#boot:}" || return 1 ;;
 		no-boot:*) ! booted_with "${word#no-boot:}" || return 1 ;;
+		btf:*) [ -e "/sys/kernel/btf/${word#btf:}" ] || return 1 ;;
+		no-btf:*) [ ! -e "/sys/kernel/btf/${word#no-btf:}" ] || return 1 ;;
 		node1) [ -d /sys/devices/system/node/node1 ] || return 1 ;;
 		no-node1) [ ! -d /sys/devices/system/node/node1 ] || return 1 ;;
 		*) echo "unknown condition $word" >&2; return 1 ;;
@@ -144,7 +146,7 @@ is_hooked() {
 }
 
 # A cause that this pinwhy does not have yet: the kernel alone is looked at.
-is_known() { [ "$1" = - ] || [ "$1" = unknown ] || grep -q "^$1\b" /tmp/causes.known; }
+is_known() { [ "$1" = - ] || [ "$1" = unknown ] || [ "$1" = no_command ] || grep -q "^$1\b" /tmp/causes.known; }
 
 play_row() {
 	row_name=$1
@@ -154,6 +156,12 @@ play_row() {
 	row_case=$(case_of "$row_options")
 	control_ended=-
 	watched=$with_pinwhy
+	case $row_cause in
+	*\?)
+		row_cause=${row_cause%\?}
+		[ -e /sys/kernel/btf/ib_uverbs ] || row_cause=no_command
+		;;
+	esac
 	if [ "$watched" = yes ] && ! is_known "$row_cause"; then
 		skip "report_$row_name" "this pinwhy does not know the cause $row_cause"
 		watched=no
@@ -173,6 +181,7 @@ play_row() {
 		play "$row_name-control" - $row_options --control
 		control_ended=$(ended_of "$CASES/$row_name-control.json")
 	fi
+	[ "$row_cause" != no_command ] || row_cause=unknown
 	printf '%s\t%s\t%s\t%s\n' "$row_name" "$row_cause" "$(ended_of "$CASES/$row_name.json")" "$control_ended" >>"$TABLE"
 }
 

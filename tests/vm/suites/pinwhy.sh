@@ -97,10 +97,10 @@ slot_attached() { case $(slot_state "$1") in attached | active) ;; *) return 1 ;
 # What a slot that may be absent needs: with all of this in the kernel it must be attached all the same.
 slot_symbols() {
 	case $1 in
-	nv_* | armed_* | cma_* | peer_* | putback | migrate_* | collect) echo bpf_loop ;;
+	nv_* | armed_* | cma_* | putback | migrate_* | collect | trace_* | stale_*) echo bpf_loop ;;
 	esac
 	case $1 in
-	putback | migrate_*) ;;
+	putback | migrate_* | trace_* | stale_*) ;;
 	collect) echo collect_longterm_unpinnable_folios ;;
 	reg_mr_ioctl_*) echo ib_uverbs_handler_UVERBS_METHOD_REG_MR ;;
 	vfio_map_*) echo vfio_iommu_type1_ioctl ;;
@@ -207,11 +207,16 @@ play_end() {
 # does: what the module that does it is to be told.
 left_cma() { sed -n 's/.* pinhold\.\(cma_blocks=[0-9]*\).*/\1/p' /proc/cmdline; }
 
-# The area of this boot by the kernel's own tables: cma, movable or none.
+# Must a long-term pin leave ZONE_MOVABLE? The rule came with a reason to migrate (5.13).
+pins_leave_movable() { grep -q '"longterm_pin"' /sys/kernel/tracing/events/migrate/mm_migrate_pages/format; }
+
+movable_zone() { awk '/^Node/ { movable = /Movable/ } movable && $1 == "present" { n += $2 } END { exit !(n > 0) }' /proc/zoneinfo; }
+
+# The area of this boot that a long-term pin must leave, by the kernel's own tables: cma, movable or none.
 boot_area() {
 	if [ -n "$(left_cma)" ] || awk '$1 == "CmaTotal:" { kib = $2 } END { exit !(kib > 0) }' /proc/meminfo; then
 		echo cma
-	elif awk '/^Node/ { movable = /Movable/ } movable && $1 == "present" { n += $2 } END { exit !(n > 0) }' /proc/zoneinfo; then
+	elif pins_leave_movable && movable_zone; then
 		echo movable
 	else
 		echo none
