@@ -52,7 +52,7 @@ static __always_inline int lock_enter(void *ctx, __u64 address, __u64 pages, __u
 	struct lock_call c = {
 		.entry = {
 			.pin = {
-				.address = address, .pages = pages, .tgid = pid_tgid >> 32, .tid = tid,
+				.address = user_address(address), .pages = pages, .tgid = pid_tgid >> 32, .tid = tid,
 				.via = WIRE_PIN_VIA_NVIDIA, .task_start_ns = BPF_CORE_READ(task, group_leader, start_boottime),
 			},
 			.mm = (__u64)BPF_CORE_READ(task, mm),

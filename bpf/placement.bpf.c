@@ -17,8 +17,6 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define PARM6(ctx) ((ctx)->r9) /* libbpf 1.1 names only five */
-
 /* More folios than a batch of ib_umem_get can hold; a bound for the verifier, counted past it. */
 #define PUTBACK_MAX 1024
 
@@ -55,7 +53,7 @@ static __always_inline int gup_longterm_enter(void *ctx, __u64 mm, __u64 start, 
 	s = span_find();
 	if (!s)
 		return 0;
-	s->gup_start = start;
+	s->gup_start = user_address(start);
 	s->gup_pages = nr_pages;
 	s->gup_flags = gup_flags;
 	s->have |= WIRE_HAVE_GUP;
@@ -429,7 +427,7 @@ static __always_inline int pin_fast_enter(__u64 start, __u32 nr_pages, __u32 gup
 	s = span_find();
 	if (cfg.trace)
 		STEP_EMIT(PIN, s, e, {
-			e->at = start;
+			e->at = user_address(start);
 			e->pages = nr_pages;
 			e->gup_flags = gup_flags;
 		});

@@ -61,7 +61,7 @@ static __always_inline int umem_enter(struct ib_device *dev, __u64 address, __u6
 	if (!s)
 		return 0;
 	s->device = (__u64)dev;
-	s->address = address;
+	s->address = user_address(address);
 	s->length = length;
 	s->access = access;
 	s->stage = WIRE_STAGE_UMEM;

@@ -125,7 +125,7 @@ static __always_inline void modpin_enter(void *ctx, __u64 mm, __u64 start, __u64
 	c.exec_id = task->self_exec_id;
 	c.pin.id = MODPIN_BUSY;
 	c.pin.task_start_ns = current_start();
-	c.pin.address = start & ~((1ULL << cfg.page_shift) - 1);
+	c.pin.address = user_address(start) & ~((1ULL << cfg.page_shift) - 1);
 	c.pin.pages = pages;
 	c.pin.gup_flags = gup_flags;
 	if (!bpf_map_update_elem(&modpin_calls, &tid, &c, BPF_ANY))

@@ -6,6 +6,7 @@
 #ifndef PINWHY_PROBE_BPF_H
 #define PINWHY_PROBE_BPF_H
 
+#include "regs.bpf.h"
 #include "step.bpf.h"
 
 /*
@@ -38,18 +39,13 @@ static __always_inline struct wire_span *span_find(void)
 /* Resets what one registration leaves behind; evidence arrays are bounded by their counts. */
 static __always_inline void span_reset(struct wire_span *s, __u32 key, __u64 pid_tgid, __u16 api)
 {
-	struct pt_regs___user *user = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	__u64 now = bpf_ktime_get_ns();
 
 	s->seq++;
 	s->tgid = pid_tgid >> 32;
 	s->start_ns = now;
 	s->last_ns = now;
-	s->user_sp = user->sp;
-	s->user_pc = user->ip;
-	s->user_args[0] = user->di;
-	s->user_args[1] = user->si;
-	s->user_args[2] = user->dx;
+	user_regs(&s->user_sp, &s->user_pc, s->user_args);
 	s->attrs = 0;
 	s->device = 0;
 	s->address = 0;

@@ -37,6 +37,6 @@ $(BENCH_OBJ)/embed.o: $(BENCH_DIR)/embed.S $(BENCH_OBJ)/floor.bpf.o $(BENCH_DIR)
 $(BUILD)/tests/guest/regcost: $(BENCH_OBJS) $(BENCH_DAEMON) $(SCENARIO_LIB)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(shell pkg-config --libs libbpf) -libverbs
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs libbpf) -libverbs
 
 -include $(wildcard $(BENCH_OBJ)/*.d)
