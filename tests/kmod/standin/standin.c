@@ -174,10 +174,11 @@ static struct ib_umem *pin(struct ib_device *dev, u64 start, u64 length, int acc
 #endif
 }
 
-/* ib_umem_get() maps for dma_device, which rxe has none of: it needs no DMA. */
+/* ib_umem_get() maps for dma_device, which rxe has none of (one of its own before 5.11): it needs no DMA. */
 static int pin_for_edu(struct ib_device *dev, u64 start, u64 length, int access)
 {
 	struct ib_umem *umem;
+	struct device *own = dev->dma_device;
 	int err = 0;
 
 	mutex_lock(&fill_lock);
@@ -188,7 +189,7 @@ static int pin_for_edu(struct ib_device *dev, u64 start, u64 length, int access)
 			err = PTR_ERR(umem);
 		else
 			ib_umem_release(umem);
-		dev->dma_device = NULL;
+		dev->dma_device = own;
 	}
 	mutex_unlock(&fill_lock);
 	return err;
@@ -314,6 +315,7 @@ static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 vi
 
 /* --- a dma-buf ------------------------------------------------------------------------ */
 
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 12, 0)
 static void moved(struct dma_buf_attachment *attachment)
 {
 }
@@ -354,6 +356,8 @@ static int map_for_edu(struct ib_device *dev, u64 offset, u64 length, int fd, in
 static struct ib_mr *reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 virt_addr, int fd, int access,
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 					struct ib_dmah *dmah, struct uverbs_attr_bundle *attrs)
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+					struct uverbs_attr_bundle *attrs)
 #else
 					struct ib_udata *udata)
 #endif
@@ -362,6 +366,17 @@ static struct ib_mr *reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length
 
 	return err ? ERR_PTR(err) : pd->device->ops.get_dma_mr(pd, access);
 }
+
+static void take_dmabufs(bool take)
+{
+	WRITE_ONCE(device->ops.reg_user_mr_dmabuf, take ? reg_user_mr_dmabuf : NULL);
+}
+#else
+/* The kernel's RDMA core registers none. */
+static void take_dmabufs(bool take)
+{
+}
+#endif
 
 static int __init standin_init(void)
 {
@@ -378,7 +393,7 @@ static int __init standin_init(void)
 	edu = pci_get_device(EDU_VENDOR, EDU_DEVICE, NULL);
 	driver_reg_user_mr = device->ops.reg_user_mr;
 	WRITE_ONCE(device->ops.reg_user_mr, reg_user_mr);
-	WRITE_ONCE(device->ops.reg_user_mr_dmabuf, reg_user_mr_dmabuf);
+	take_dmabufs(true);
 	return 0;
 }
 
@@ -386,7 +401,7 @@ static int __init standin_init(void)
 static void __exit standin_exit(void)
 {
 	WRITE_ONCE(device->ops.reg_user_mr, driver_reg_user_mr);
-	WRITE_ONCE(device->ops.reg_user_mr_dmabuf, NULL);
+	take_dmabufs(false);
 	fills_end();
 	pci_dev_put(edu);
 	ib_device_put(device);
