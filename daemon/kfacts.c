@@ -12,6 +12,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "vmcoreinfo.h"
+
 #define SYMBOLS_MAX 128
 
 struct symbol {
@@ -444,6 +446,25 @@ int kfacts_open(struct kfacts **ret_kf)
 	return 0;
 }
 
+/*
+ * A kernel whose kallsyms lists functions alone says in VMCOREINFO where its sections are. With two levels of them
+ * (SPARSEMEM_EXTREME, mm/sparse.c) that is what mem_section points to.
+ */
+static void sections_from_core(const struct kfacts *kf, struct wire_cfg *cfg)
+{
+	uint64_t roots, n;
+	const char *module;
+	char *text;
+
+	if (kfacts_symbol(kf, "mem_section", &module) != ANSWER_NO || kf->hidden || vmcoreinfo_read(KCORE, &text))
+		return;
+	if (vmcoreinfo_value(text, "SYMBOL(mem_section)", 16, &roots) && vmcoreinfo_value(text, "LENGTH(mem_section)", 10, &n)) {
+		cfg->section_roots = roots;
+		cfg->last_section = n * cfg->sections_per_root - 1;
+	}
+	free(text);
+}
+
 void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg)
 {
 	const char *module;
@@ -451,6 +472,7 @@ void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg)
 	*ret_cfg = kf->cfg;
 	ret_cfg->addr_last_section = kfacts_address(kf, LAST_SECTION);
 	ret_cfg->addr_mem_section = kfacts_address(kf, "mem_section");
+	sections_from_core(kf, ret_cfg);
 	ret_cfg->addr_cma_areas = kfacts_address(kf, "cma_areas");
 	ret_cfg->addr_cma_area_count = kfacts_address(kf, "cma_area_count");
 	ret_cfg->text_end = kfacts_address(kf, "_etext");

@@ -56,7 +56,7 @@ static __always_inline void folio_placement(struct wire_folio *out, const struct
 	__u64 bits;
 
 	out->pfn = folio_pfn_of(f);
-	if (!out->pfn || !cfg.addr_mem_section || !pageblock_bits_of(out->pfn, &bits))
+	if (!out->pfn || !sections_known() || !pageblock_bits_of(out->pfn, &bits))
 		return;
 	out->node = cfg.nodes_shift ? flags >> (64 - cfg.nodes_shift) : 0;
 	out->zone = (flags >> (64 - cfg.nodes_shift - cfg.zones_shift)) & ((1U << cfg.zones_shift) - 1);

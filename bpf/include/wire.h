@@ -588,6 +588,8 @@ struct wire_cfg {
 	__u64 text_start, text_end;	/* of the kernel without its modules, 0 = not known */
 	__u32 foll_pin;
 	__u32 pad;
+	__u64 section_roots;	/* what mem_section points to, where its own address is not known; else 0 */
+	__u64 last_section;	/* likewise: the highest number that a section can have */
 };
 
 enum wire_trace {
