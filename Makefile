@@ -86,6 +86,13 @@ include tests/unit/unit.mk tests/scenarios/scenarios.mk tests/vm/vm.mk tests/ben
 deps:
 	@packaging/install-deps $(filter-out $(HOST_ARCH),$(ARCH))
 
+# Guests of other architectures need what is built for those.
+VM_ARCHES := $(filter-out $(HOST_ARCH),$(shell awk '!/^[ \t]*(\#|$$)/ { print $$4 }' tests/vm/kernels.list | sort -u))
+.PHONY: $(VM_ARCHES:%=guests-of-%)
+$(VM_ARCHES:%=guests-of-%): guests-of-%:
+	@packaging/install-deps $*
+	@$(MAKE) --no-print-directory ARCH=$* all guest-programs
+
 # A fresh machine has no compiler yet when make reads this file, so each step is its own make.
 demo: deps
 	@$(MAKE) --no-print-directory all guest-programs
@@ -105,16 +112,16 @@ check-quick-tests: all check-unit check-replay check-fuzz check-contract check-l
 
 guest-programs: vm-programs scenarios bench-programs
 
-check-guests: all guest-programs
+check-guests: all guest-programs $(VM_ARCHES:%=guests-of-%)
 	@tests/vm/check
 
 # The causal matrix alone, on every kernel that has a row.
-matrix: all guest-programs
+matrix: all guest-programs $(VM_ARCHES:%=guests-of-%)
 	@grep -w matrix tests/vm/plan.list >$(BUILD)/matrix.list
 	@tests/vm/check $(BUILD)/matrix.list
 
 # What `check` runs at a tenth, at full count.
-soak: all guest-programs
+soak: all guest-programs $(VM_ARCHES:%=guests-of-%)
 	@tests/vm/check tests/vm/soak.list
 
 PREFIX ?= /usr
@@ -151,6 +158,7 @@ help:
 ## make matrix       the causal matrix on every kernel
 ## make vm K=6.1     a shell in a guest with pinwhy inside
 ## make check-vm K=6.1 S=matrix    one suite on one kernel
+## make ARCH=arm64   build for arm64 into build/arm64 (README)
 ## make bench        what watching costs, in instructions
 ## make soak         long repetitions
 ## make install      program, manual page, unit and example configuration (DESTDIR, PREFIX=/usr)

@@ -21,12 +21,16 @@ vm-programs: $(VM_GUEST_PROGRAMS)
 # Called in the recipes below: says what K may be when it is not given.
 vm_need_k = $(if $(K),,$(error say which kernel: make $@ K=NAME, with NAME one of: $(VM_KERNELS)))
 
+# The architecture of K. What its guests run is built for it first.
+VM_K_ARCH := $(shell awk -v k='$(K)' '!/^[ \t]*(\#|$$)/ && $$1 == k { print $$4 }' tests/vm/kernels.list)
+VM_NEEDS := $(if $(filter-out $(HOST_ARCH),$(VM_K_ARCH)),guests-of-$(VM_K_ARCH),vm-programs)
+
 # A shell in a guest. Ctrl-A X ends it.
-vm: vm-programs
+vm: $(VM_NEEDS)
 	$(vm_need_k)tests/vm/run $(K) shell $(VM_ARGS)
 
 # One suite on one kernel: make check-vm K=6.1 S=smoke
-check-vm: vm-programs
+check-vm: $(VM_NEEDS)
 	$(vm_need_k)tests/vm/run $(K) $(or $(S),smoke) $(VM_ARGS)
 
 # What the lab promises about itself, without a guest.
