@@ -59,7 +59,7 @@ static __always_inline int lock_enter(void *ctx, __u64 address, __u64 pages, __u
 		},
 		.array_at = array_at,
 	};
-	long bytes = bpf_get_stack(ctx, c.entry.stack, sizeof(c.entry.stack), 0);
+	long bytes = kernel_stack(ctx, c.entry.stack, sizeof(c.entry.stack), true);
 
 	c.entry.nstack = bytes > 0 ? bytes / sizeof(c.entry.stack[0]) : 0;
 	bpf_get_current_comm(c.entry.pin.comm, sizeof(c.entry.pin.comm));

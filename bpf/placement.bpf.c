@@ -39,7 +39,7 @@ static __always_inline struct wire_span *span_in_longterm(void)
  * Misses: pins that the fast path satisfies (nothing to explain there), and on
  * memfd_pin_folios, which no registration uses.
  */
-static __always_inline int gup_longterm_enter(void *ctx, __u64 mm, __u64 start, __u64 nr_pages, __u32 gup_flags)
+static __always_inline int gup_longterm_enter(void *ctx, bool at_entry, __u64 mm, __u64 start, __u64 nr_pages, __u32 gup_flags)
 {
 	struct wire_span *s;
 
@@ -47,7 +47,7 @@ static __always_inline int gup_longterm_enter(void *ctx, __u64 mm, __u64 start, 
 		modpin_forget();
 	if (!(gup_flags & cfg.foll_longterm)) {
 		if (gup_flags & cfg.foll_pin)
-			modpin_enter(ctx, mm, start, nr_pages, gup_flags);
+			modpin_enter(ctx, at_entry, mm, start, nr_pages, gup_flags);
 		return 0;
 	}
 	s = span_find();
@@ -120,14 +120,14 @@ static __always_inline int gup_longterm_exit(__s64 result)
 SEC("?kprobe/__gup_longterm_locked")
 int gup_longterm_enter__kprobe(struct pt_regs *ctx)
 {
-	return gup_longterm_enter(ctx, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PARM6(ctx));
+	return gup_longterm_enter(ctx, true, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PARM6(ctx));
 }
 
 SEC("?fentry/__gup_longterm_locked")
 int BPF_PROG(gup_longterm_enter__fentry, __u64 mm, __u64 start, __u64 nr_pages, void *pages, void *arg5,
 	     __u32 gup_flags)
 {
-	return gup_longterm_enter(ctx, mm, start, nr_pages, gup_flags);
+	return gup_longterm_enter(ctx, false, mm, start, nr_pages, gup_flags);
 }
 
 SEC("?kretprobe/__gup_longterm_locked")

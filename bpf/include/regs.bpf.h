@@ -45,6 +45,28 @@ static __always_inline __u64 user_address(__u64 address)
 	return address;
 }
 
+/*
+ * bpf_get_stack() of the kernel's stack, `bytes` a multiple of 8 above 8. `at_entry`: of a kprobe at a function's first
+ * instruction. There arm64's unwinder starts from the frame record of the caller, and leaves the caller itself out, who is in the
+ * link register still (arch/arm64/kernel/stacktrace.c: unwind_init_from_regs() of v6.1, kunwind_init_from_regs() of v6.12).
+ * A return probe of the same function that ran before has its trampoline there, and then a frame says so.
+ */
+static __always_inline long kernel_stack(void *ctx, __u64 *ret_ips, __u32 bytes, bool at_entry)
+{
+#ifdef __TARGET_ARCH_arm64
+	if (at_entry) {
+		long got = bpf_get_stack(ctx, ret_ips + 1, bytes - 8, 0);
+
+		if (got <= 0)
+			return got;
+		ret_ips[0] = ret_ips[1];
+		ret_ips[1] = PT_REGS_RET((struct pt_regs *)ctx);
+		return got + 8;
+	}
+#endif
+	return bpf_get_stack(ctx, ret_ips, bytes, 0);
+}
+
 #ifdef __TARGET_ARCH_arm64
 #define PARM6(ctx) (((const struct user_pt_regs *)(ctx))->regs[5])
 #else
