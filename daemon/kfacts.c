@@ -38,10 +38,14 @@ struct kfacts {
 /* mm/sparse.c; what NR_MEM_SECTIONS is depends on the architecture, and on x86 on the boot. */
 #define LAST_SECTION "__highest_present_section_nr"
 
+/* kernel/trace/ftrace.c, only with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS: BPF trampolines are attached through it. */
+#define DIRECT_CALLS "register_ftrace_direct"
+
 /* Data symbols the programs read, and marks that a kernel does a thing the old way. */
 static const char *const data_symbols[] = {
 	"mem_section", LAST_SECTION, "cma_areas", "cma_area_count", "hugetlb_basepage_index", "iov_iter_extract_pages",
 	"vma_needs_dirty_tracking", "io_validate_user_buf_range", "io_account_mem", "_stext", "_etext",
+	DIRECT_CALLS,
 };
 
 void kfacts_free(struct kfacts *kf)
@@ -144,6 +148,13 @@ enum answer kfacts_symbol(const struct kfacts *kf, const char *symbol, const cha
 		return ANSWER_NO;
 	*ret_module = s->module;
 	return ANSWER_YES;
+}
+
+enum answer kfacts_trampolines(const struct kfacts *kf)
+{
+	const char *module;
+
+	return kfacts_symbol(kf, DIRECT_CALLS, &module);
 }
 
 uint64_t kfacts_address(const struct kfacts *kf, const char *symbol)

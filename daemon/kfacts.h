@@ -34,6 +34,7 @@ void kfacts_drop_btf(struct kfacts *kf);
 /* Is the symbol there under exactly this name; *ret_module is its module, "" = vmlinux. */
 enum answer kfacts_symbol(const struct kfacts *kf, const char *symbol, const char **ret_module);
 uint64_t kfacts_address(const struct kfacts *kf, const char *symbol);	/* 0 = absent or hidden */
+enum answer kfacts_trampolines(const struct kfacts *kf);	/* fentry and fexit can be attached to functions */
 bool kfacts_btf_func(const struct kfacts *kf, const char *symbol);	/* vmlinux BTF describes it */
 /* A function of vmlinux that by its name gives pins back and that nobody watches for. */
 bool kfacts_release_unknown(const struct kfacts *kf, const char **ret_name);

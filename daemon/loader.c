@@ -288,6 +288,11 @@ static bool feasible(struct loader *l, int i, const struct variant *v)
 		snprintf(s->reason, sizeof(s->reason), "%s: vmlinux BTF does not describe %s", v->how, v->target);
 		return false;
 	}
+	/* The program would load, and not attach (arm64 before 6.4). */
+	if (v->kind == ATTACH_TRAMPOLINE && kfacts_trampolines(l->kf) == ANSWER_NO) {
+		snprintf(s->reason, sizeof(s->reason), "%s: this kernel has no trampolines for functions", v->how);
+		return false;
+	}
 	snprintf(s->module, sizeof(s->module), "%s", module);
 	return true;
 }

@@ -115,8 +115,10 @@ static __always_inline void folio_area(struct wire_folio *out)
 	struct area_search a = { .pfn = out->pfn, .found = -1 };
 	struct cma___ranges *r;
 
-	if (!cfg.addr_cma_areas || !cfg.addr_cma_area_count || !bpf_core_type_exists(struct cma))
+	if (!cfg.addr_cma_areas || !cfg.addr_cma_area_count || !bpf_core_type_exists(struct cma)) {
+		out->flags |= WIRE_FOLIO_AREA_UNTOLD;
 		return;
+	}
 	bpf_probe_read_kernel(&a.areas, sizeof(a.areas), (void *)cfg.addr_cma_area_count);
 	bpf_loop(CMA_AREAS_MAX * CMA_RANGES_MAX, area_one, &a, 0);
 	if (a.found < 0)

@@ -382,6 +382,7 @@ enum wire_folio_flags {
 	WIRE_FOLIO_ISOLATE = 1 << 12,	/* pageblock is isolated */
 	WIRE_FOLIO_MOVABLE_ZONE = 1 << 13,
 	WIRE_FOLIO_UNMOVABLE_OPS = 1 << 14,	/* not LRU memory: movable_operations page */
+	WIRE_FOLIO_AREA_UNTOLD = 1 << 15,	/* where the kernel lists its CMA areas is not known: the name is missing for that */
 };
 
 /*
