@@ -21,6 +21,7 @@ PKG_CONFIG := pkg-config
 else
 BUILD   := build/$(ARCH)
 SYSROOT := $(shell packaging/sysroot $(if $(filter deps clean help,$(MAKECMDGOALS)),--path) $(ARCH))
+$(if $(SYSROOT),,$(error packaging/sysroot gave no libraries for $(ARCH); what it said stands above))
 CC      := $(TRIPLET)-gcc --sysroot=$(SYSROOT)
 AR      := $(TRIPLET)-ar
 PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(TRIPLET)/pkgconfig pkg-config
