@@ -2,9 +2,30 @@
 # pinwhy: `make` builds build/pinwhy, `make demo` shows it, `make check` tests it all,
 # `make help` lists the rest.
 
-BUILD   := build
+# `make ARCH=arm64` builds for another architecture, into a folder of its own, with Debian's cross compiler and the
+# libraries that packaging/sysroot unpacks. Debian's names; what is in the environment is about kernels and not asked.
+HOST_ARCH := $(shell dpkg --print-architecture)
+ARCH      := $(HOST_ARCH)
+TRIPLET_amd64 := x86_64-linux-gnu
+TRIPLET_arm64 := aarch64-linux-gnu
+BPF_ARCH_amd64 := x86
+BPF_ARCH_arm64 := arm64
+TRIPLET := $(or $(TRIPLET_$(ARCH)),$(error pinwhy is not built for ARCH=$(ARCH); it is for amd64 and arm64))
+
 CLANG   ?= clang
+ifeq ($(ARCH),$(HOST_ARCH))
+BUILD   := build
 CC      := gcc
+AR      := ar
+PKG_CONFIG := pkg-config
+else
+BUILD   := build/$(ARCH)
+SYSROOT := $(shell packaging/sysroot $(if $(filter deps clean help,$(MAKECMDGOALS)),--path) $(ARCH))
+$(if $(SYSROOT),,$(error packaging/sysroot gave no libraries for $(ARCH); what it said stands above))
+CC      := $(TRIPLET)-gcc --sysroot=$(SYSROOT)
+AR      := $(TRIPLET)-ar
+PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(TRIPLET)/pkgconfig pkg-config
+endif
 PYTHON  := /usr/bin/python3
 VERSION := $(shell cat VERSION)
 
@@ -15,8 +36,8 @@ INCLUDE := -Ibpf/include -Idaemon
 CFLAGS  := -std=gnu11 -D_GNU_SOURCE -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2 $(WARN) $(INCLUDE) \
            -DPINWHY_VERSION='"$(VERSION)"'
 LDFLAGS := -Wl,-z,relro,-z,now
-LDLIBS   = $(shell pkg-config --libs libbpf json-c libmicrohttpd) -linih
-BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g -D__TARGET_ARCH_x86 -Wall -Wextra -Wtype-limits -Werror \
+LDLIBS   = $(shell $(PKG_CONFIG) --libs libbpf json-c libmicrohttpd) -linih
+BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g -D__TARGET_ARCH_$(BPF_ARCH_$(ARCH)) -Wall -Wextra -Wtype-limits -Werror \
               -Wno-unused-parameter -Ibpf/include
 
 Q := $(if $(V),,@)
@@ -72,7 +93,14 @@ include tests/unit/unit.mk tests/scenarios/scenarios.mk tests/vm/vm.mk tests/ben
 # --- the two commands of the README: they install what is missing themselves ----------
 
 deps:
-	@packaging/install-deps
+	@packaging/install-deps $(filter-out $(HOST_ARCH),$(ARCH))
+
+# Guests of other architectures need what is built for those.
+VM_ARCHES := $(filter-out $(HOST_ARCH),$(shell awk '!/^[ \t]*(\#|$$)/ { print $$4 }' tests/vm/kernels.list | sort -u))
+.PHONY: $(VM_ARCHES:%=guests-of-%)
+$(VM_ARCHES:%=guests-of-%): guests-of-%:
+	@packaging/install-deps $*
+	@$(MAKE) --no-print-directory ARCH=$* all guest-programs
 
 # A fresh machine has no compiler yet when make reads this file, so each step is its own make.
 demo: deps
@@ -93,15 +121,15 @@ check-quick-tests: all check-unit check-replay check-plan check-fuzz check-contr
 
 guest-programs: vm-programs scenarios bench-programs plan-programs btf-pack-programs
 
-check-guests: all guest-programs
+check-guests: all guest-programs $(VM_ARCHES:%=guests-of-%)
 	@tests/vm/check
 
 # The causal matrix alone, on every kernel that has a row.
-matrix: all guest-programs
+matrix: all guest-programs $(VM_ARCHES:%=guests-of-%)
 	@tests/vm/check --suite matrix
 
 # What `check` runs at a tenth, at full count.
-soak: all guest-programs
+soak: all guest-programs $(VM_ARCHES:%=guests-of-%)
 	@tests/vm/check tests/vm/soak.list
 
 PREFIX ?= /usr
@@ -138,6 +166,7 @@ help:
 ## make matrix       the causal matrix on every kernel
 ## make vm K=6.1     a shell in a guest with pinwhy inside
 ## make check-vm K=6.1 [S=matrix]  what make check runs on one kernel, or one suite of it
+## make ARCH=arm64   build for arm64 into build/arm64 (README)
 ## make bench        what watching costs, in instructions
 ## make soak         long repetitions
 ## make install      program, manual page, unit and example configuration (DESTDIR, PREFIX=/usr)

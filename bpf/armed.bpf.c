@@ -225,7 +225,7 @@ static __always_inline struct take *take_new(void *ctx, struct wire_armed *a, __
 static __always_inline __u64 taken(void *ctx, __s64 got, __u32 via)
 {
 	struct enter_walk w = { .state = armed_state(), .array = argument(ctx, 3) };
-	__u64 start = argument(ctx, 0) & ~((1ULL << cfg.page_shift) - 1);
+	__u64 start = user_address(argument(ctx, 0)) & ~((1ULL << cfg.page_shift) - 1);
 
 	if (got <= 0 || !w.array || !w.state || !w.state->open || !armed_current(w.state))
 		return 0;

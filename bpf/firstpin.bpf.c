@@ -52,14 +52,14 @@ static __always_inline int lock_enter(void *ctx, __u64 address, __u64 pages, __u
 	struct lock_call c = {
 		.entry = {
 			.pin = {
-				.address = address, .pages = pages, .tgid = pid_tgid >> 32, .tid = tid,
+				.address = user_address(address), .pages = pages, .tgid = pid_tgid >> 32, .tid = tid,
 				.via = WIRE_PIN_VIA_NVIDIA, .task_start_ns = BPF_CORE_READ(task, group_leader, start_boottime),
 			},
 			.mm = (__u64)BPF_CORE_READ(task, mm),
 		},
 		.array_at = array_at,
 	};
-	long bytes = bpf_get_stack(ctx, c.entry.stack, sizeof(c.entry.stack), 0);
+	long bytes = kernel_stack(ctx, c.entry.stack, sizeof(c.entry.stack), true);
 
 	c.entry.nstack = bytes > 0 ? bytes / sizeof(c.entry.stack[0]) : 0;
 	bpf_get_current_comm(c.entry.pin.comm, sizeof(c.entry.pin.comm));

@@ -4,6 +4,7 @@
  * kernel memory once at start, run by the loader through BPF_PROG_TEST_RUN.
  */
 #include "probe.bpf.h"
+#include "section.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -21,13 +22,12 @@ int calibrate(void *ctx)
 {
 	__u32 zero = 0, size = bpf_core_type_size(struct mem_section);
 	struct wire_calibration *cal = bpf_map_lookup_elem(&calibration, &zero);
-	void **roots = NULL, *section = NULL;
-	unsigned long last = 0;
+	void **roots, *section = NULL;
+	unsigned long last;
 
-	if (!cal || !cfg.addr_mem_section)
+	if (!cal || !sections_known())
 		return 0;
-	bpf_probe_read_kernel(&roots, sizeof(roots), (void *)cfg.addr_mem_section);
-	bpf_probe_read_kernel(&last, sizeof(last), (void *)cfg.addr_last_section);
+	roots = section_roots(&last);
 	/* A root is allocated for its first present section, so the first one will do. */
 	for (__u32 r = 0; r < CALIBRATION_ROOTS && !section && r <= last / cfg.sections_per_root; r++)
 		bpf_probe_read_kernel(&section, sizeof(section), &roots[r]);

@@ -115,7 +115,7 @@ int look_at_pages(void *ctx)
 	__u32 zero = 0;
 	struct wire_calibration *cal = bpf_map_lookup_elem(&calibration, &zero);
 
-	if (!cal || !cal->vmemmap || !cfg.addr_mem_section)
+	if (!cal || !cal->vmemmap || !sections_known())
 		return 0;
 	walk.vmemmap = cal->vmemmap;
 	bpf_loop(WIRE_LOOKS, look_one, &walk, 0);

@@ -26,7 +26,7 @@ static __always_inline int pages_enter(__u64 address, __u64 length)
 
 	if (!p)
 		return 0;
-	p->address = address;
+	p->address = user_address(address);
 	p->length = length;
 	return 0;
 }

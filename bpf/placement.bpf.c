@@ -21,8 +21,6 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define PARM6(ctx) ((ctx)->r9) /* libbpf 1.1 names only five */
-
 #ifdef PINWHY_BASIC
 
 /* Pins of modules that are not long-term are noted by those that can tell whose page would not move. */
@@ -57,7 +55,7 @@ static __always_inline struct wire_span *span_in_longterm(void)
  * Misses: pins that the fast path satisfies (nothing to explain there), and on
  * memfd_pin_folios, which no registration uses.
  */
-static __always_inline int gup_longterm_enter(void *ctx, __u64 mm, __u64 start, __u64 nr_pages, __u32 gup_flags)
+static __always_inline int gup_longterm_enter(void *ctx, bool at_entry, __u64 mm, __u64 start, __u64 nr_pages, __u32 gup_flags)
 {
 	struct wire_span *s;
 
@@ -65,13 +63,13 @@ static __always_inline int gup_longterm_enter(void *ctx, __u64 mm, __u64 start, 
 		modpin_forget();
 	if (!(gup_flags & cfg.foll_longterm)) {
 		if (gup_flags & cfg.foll_pin)
-			modpin_enter(ctx, mm, start, nr_pages, gup_flags);
+			modpin_enter(ctx, at_entry, mm, start, nr_pages, gup_flags);
 		return 0;
 	}
 	s = span_find();
 	if (!s)
 		return 0;
-	s->gup_start = start;
+	s->gup_start = user_address(start);
 	s->gup_pages = nr_pages;
 	s->gup_flags = gup_flags;
 	s->have |= WIRE_HAVE_GUP;
@@ -138,14 +136,14 @@ static __always_inline int gup_longterm_exit(__s64 result)
 SEC("?kprobe/__gup_longterm_locked")
 int gup_longterm_enter__kprobe(struct pt_regs *ctx)
 {
-	return gup_longterm_enter(ctx, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PARM6(ctx));
+	return gup_longterm_enter(ctx, true, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PARM6(ctx));
 }
 
 SEC("?fentry/__gup_longterm_locked")
 int BPF_PROG(gup_longterm_enter__fentry, __u64 mm, __u64 start, __u64 nr_pages, void *pages, void *arg5,
 	     __u32 gup_flags)
 {
-	return gup_longterm_enter(ctx, mm, start, nr_pages, gup_flags);
+	return gup_longterm_enter(ctx, false, mm, start, nr_pages, gup_flags);
 }
 
 SEC("?kretprobe/__gup_longterm_locked")
@@ -449,7 +447,7 @@ static __always_inline int pin_fast_enter(__u64 start, __u32 nr_pages, __u32 gup
 	s = span_find();
 	if (cfg.trace)
 		STEP_EMIT(PIN, s, e, {
-			e->at = start;
+			e->at = user_address(start);
 			e->pages = nr_pages;
 			e->gup_flags = gup_flags;
 		});

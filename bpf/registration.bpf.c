@@ -62,7 +62,7 @@ static __always_inline int umem_enter(__u64 device, __u64 address, __u64 length,
 	if (!s)
 		return 0;
 	s->device = device;
-	s->address = address;
+	s->address = user_address(address);
 	s->length = length;
 	s->access = access;
 	s->stage = WIRE_STAGE_UMEM;

@@ -83,7 +83,7 @@ static __always_inline int umem_enter(struct pt_regs *ctx)
 	struct wire_span *s = span_find();
 	__u32 tid = tid_of_current();
 	struct umem_call c = {
-		.device = PT_REGS_PARM1(ctx), .address = PT_REGS_PARM2(ctx), .length = PT_REGS_PARM3(ctx),
+		.device = PT_REGS_PARM1(ctx), .address = user_address(PT_REGS_PARM2(ctx)), .length = PT_REGS_PARM3(ctx),
 		.access = PT_REGS_PARM4(ctx), .api = s ? s->api : WIRE_API_UMEM,
 	};
 
@@ -381,9 +381,11 @@ static __always_inline int pages_go(__u64 mm, __u64 start, __u64 end, __u32 advi
 
 static __always_inline int madvise_enter(__u64 mm, __u64 start, __u64 length, __u32 advice)
 {
-	__u64 end = page_up(start + length);
+	__u64 end;
 	int go;
 
+	start = user_address(start);
+	end = page_up(start + length);
 	if (!takes_pages(advice) || !range_may_hit(mm, start, end))
 		return 0;
 	go = pages_go(mm, start, end, advice);
@@ -439,7 +441,7 @@ static __always_inline int mremap_enter(struct pt_regs *regs)
 
 	if (!mm_has_regions(mm))
 		return 0;
-	start = PT_REGS_PARM1_CORE_SYSCALL(regs);
+	start = user_address(PT_REGS_PARM1_CORE_SYSCALL(regs));
 	end = page_up(start + PT_REGS_PARM2_CORE_SYSCALL(regs));
 	/* The mapping stays: what is read from it next is as after MADV_DONTNEED. */
 	if (PT_REGS_PARM4_CORE_SYSCALL(regs) & MREMAP_DONTUNMAP)

@@ -42,7 +42,7 @@ static __always_inline void uring_next_buffer(struct wire_span *s)
 
 	if (bpf_probe_read_user(&iov, sizeof(iov), (void *)(s->attrs + (__u64)s->args.index * sizeof(iov))))
 		return;
-	s->address = iov.iov_base;
+	s->address = user_address(iov.iov_base);
 	s->length = iov.iov_len;
 }
 
@@ -83,7 +83,7 @@ int uring_buffer_enter__kprobe(struct pt_regs *ctx)
 	if (!s || s->api != WIRE_API_IO_URING)
 		return 0;
 	bpf_probe_read_kernel(&iov, sizeof(iov), (void *)PT_REGS_PARM2(ctx));
-	s->address = iov.iov_base;
+	s->address = user_address(iov.iov_base);
 	s->length = iov.iov_len;
 	/* Those of the buffer before, which was moved. */
 	s->nvmas = 0;
@@ -127,7 +127,7 @@ int xdp_umem_enter__kprobe(struct pt_regs *ctx)
 	if (!s)
 		return 0;
 	bpf_probe_read_kernel(&mr, sizeof(mr), (void *)PT_REGS_PARM1(ctx));
-	s->address = mr.addr;
+	s->address = user_address(mr.addr);
 	s->length = mr.len;
 	s->args = (struct wire_args){
 		.fd = -1, .chunk_bytes = mr.chunk_size, .headroom_bytes = mr.headroom, .flags = mr.flags,
@@ -163,7 +163,7 @@ int vfio_map_enter__kprobe(struct pt_regs *ctx)
 	s = span_open(WIRE_API_VFIO_MAP);
 	if (!s || bpf_probe_read_user(&map, sizeof(map), (void *)PT_REGS_PARM3(ctx)))
 		return 0;
-	s->address = map.vaddr;
+	s->address = user_address(map.vaddr);
 	s->length = map.size;
 	s->args = (struct wire_args){ .fd = -1, .flags = map.flags, .offset = map.iova };
 	s->have |= WIRE_HAVE_ARGS;
@@ -197,7 +197,7 @@ int fork_madvise_enter__kprobe(struct pt_regs *ctx)
 	s = span_open(WIRE_API_FORK_MADVISE);
 	if (!s)
 		return 0;
-	s->address = PT_REGS_PARM2(ctx);
+	s->address = user_address(PT_REGS_PARM2(ctx));
 	s->length = PT_REGS_PARM3(ctx);
 	s->args = (struct wire_args){ .fd = -1, .flags = advice };
 	s->have |= WIRE_HAVE_ARGS;

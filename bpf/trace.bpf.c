@@ -7,8 +7,6 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define PARM6(ctx) ((ctx)->r9) /* libbpf 1.1 names only five */
-
 /* --- who is traced ------------------------------------------------------------------ */
 
 static __always_inline void traced_add(__u32 tgid)
@@ -183,7 +181,7 @@ static __always_inline int longterm_enter(__u64 start, __u64 nr_pages, __u32 gup
 	p->passes = 0;
 	p->rounds = 0;
 	STEP_EMIT(LONGTERM, s, e, {
-		e->at = start;
+		e->at = user_address(start);
 		e->pages = nr_pages;
 		e->gup_flags = gup_flags;
 	});
@@ -240,7 +238,7 @@ int trace_retry__kprobe(struct pt_regs *ctx)
 	if (p->rounds > 1 && p->passes) {
 		p->passes = 0;
 		STEP_EMIT(RETRY, s, e, {
-			e->at = PT_REGS_PARM2(ctx);
+			e->at = user_address(PT_REGS_PARM2(ctx));
 			e->pages = PT_REGS_PARM3(ctx);
 		});
 	}

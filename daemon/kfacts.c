@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "kfacts_symbols.h"
+#include "vmcoreinfo.h"
 
 struct kfacts {
 	struct btf *btf;
@@ -34,11 +35,14 @@ struct kfacts {
 #define BTF_MODULES "btf_modules"	/* kernel/bpf/btf.c: of modules that brought some */
 #define ALWAYS_THERE "linux_banner"
 
+/* kernel/trace/ftrace.c, only with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS: BPF trampolines are attached through it. */
+#define DIRECT_CALLS "register_ftrace_direct"
+
 /* Data symbols the programs read, and marks that a kernel does a thing the old way. */
 static const char *const data_symbols[] = {
 	"mem_section", LAST_SECTION, "cma_areas", "cma_area_count", "hugetlb_basepage_index", "iov_iter_extract_pages",
 	"vma_needs_dirty_tracking", "io_validate_user_buf_range", "io_account_mem", "_stext", "_etext", "cma_alloc",
-	"check_and_migrate_movable_pages", BTF_MODULES, START_BTF, ALWAYS_THERE,
+	"check_and_migrate_movable_pages", BTF_MODULES, START_BTF, ALWAYS_THERE, DIRECT_CALLS,
 };
 
 void kfacts_free(struct kfacts *kf)
@@ -131,6 +135,13 @@ enum answer kfacts_has_btf(const struct kfacts *kf)
 	if (kfacts_symbol(kf, START_BTF, &module) == ANSWER_YES)
 		return ANSWER_YES;
 	return kfacts_symbol(kf, ALWAYS_THERE, &module) == ANSWER_YES ? ANSWER_NO : ANSWER_UNKNOWN;
+}
+
+enum answer kfacts_trampolines(const struct kfacts *kf)
+{
+	const char *module;
+
+	return kfacts_symbol(kf, DIRECT_CALLS, &module);
 }
 
 uint64_t kfacts_address(const struct kfacts *kf, const char *symbol)
@@ -546,6 +557,25 @@ const char *kfacts_pack(const struct kfacts *kf)
 	return kf->pack;
 }
 
+/*
+ * A kernel whose kallsyms lists functions alone says in VMCOREINFO where its sections are. With two levels of them
+ * (SPARSEMEM_EXTREME, mm/sparse.c) that is what mem_section points to.
+ */
+static void sections_from_core(const struct kfacts *kf, struct wire_cfg *cfg)
+{
+	uint64_t roots, n;
+	const char *module;
+	char *text;
+
+	if (kfacts_symbol(kf, "mem_section", &module) != ANSWER_NO || kfacts_addresses_hidden(kf) || vmcoreinfo_read(KCORE, &text))
+		return;
+	if (vmcoreinfo_value(text, "SYMBOL(mem_section)", 16, &roots) && vmcoreinfo_value(text, "LENGTH(mem_section)", 10, &n)) {
+		cfg->section_roots = roots;
+		cfg->last_section = n * cfg->sections_per_root - 1;
+	}
+	free(text);
+}
+
 void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg)
 {
 	const char *module;
@@ -553,6 +583,7 @@ void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg)
 	*ret_cfg = kf->cfg;
 	ret_cfg->addr_last_section = kfacts_address(kf, LAST_SECTION);
 	ret_cfg->addr_mem_section = kfacts_address(kf, "mem_section");
+	sections_from_core(kf, ret_cfg);
 	ret_cfg->addr_cma_areas = kfacts_address(kf, "cma_areas");
 	ret_cfg->addr_cma_area_count = kfacts_address(kf, "cma_area_count");
 	ret_cfg->text_end = kfacts_address(kf, "_etext");

@@ -35,6 +35,10 @@ bool loader_armed_possible(const struct loader *l, const char **ret_why)
 		snprintf(why, sizeof(why), "pins may be given back through %s, which this pinwhy does not know", name);
 		return false;
 	}
+	if (kfacts_trampolines(l->kf) == ANSWER_NO) {
+		snprintf(why, sizeof(why), "this kernel has no trampolines for functions, and by probes alone it is not seen which pins are given back");
+		return false;
+	}
 	for (size_t i = 0; i < NRELEASES; i++) {
 		const struct variant *v = &l->slots[releases[i]].variants[0];
 

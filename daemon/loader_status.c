@@ -272,9 +272,9 @@ bool loader_placement_known(const struct loader *l, const char **ret_why)
 	if (kfacts_addresses_hidden(l->kf))
 		*ret_why = "/proc/kallsyms shows no addresses (kernel.kptr_restrict with no CAP_SYSLOG): zone and "
 			   "pageblock of pages cannot be read; set kernel.kptr_restrict=1 or give CAP_SYSLOG";
-	else if (!l->cfg.addr_mem_section || !l->cfg.addr_last_section)
-		*ret_why = "/proc/kallsyms has no mem_section or no end of it (CONFIG_KALLSYMS_ALL off, or no sparse memory): "
-			   "zone and pageblock of pages cannot be read";
+	else if (!(l->cfg.addr_mem_section && l->cfg.addr_last_section) && !l->cfg.section_roots)
+		*ret_why = "/proc/kallsyms has no mem_section or no end of it (CONFIG_KALLSYMS_ALL off, or no sparse memory), and "
+			   "/proc/kcore, which needs CAP_SYS_RAWIO, does not tell it either: zone and pageblock of pages cannot be read";
 	else if (bpf_map_lookup_elem(bpf_map__fd(bpf_object__find_map_by_name(l->maps, "calibration")), &zero, &cal) ||
 		 !cal.vmemmap)
 		*ret_why = "the kernel's memory map was not found where expected (vmemmap): zone and pageblock of "

@@ -398,7 +398,7 @@ static const char *placement_source(const struct wire_folio *f)
 	if ((f->flags & WIRE_FOLIO_CMA) && area) /* hugetlb_cma= names its areas after itself */
 		return strncmp(f->area, "hugetlb", strlen("hugetlb")) == 0 ? "hugetlb_cma" : "cma_area";
 	if (f->flags & WIRE_FOLIO_CMA)
-		return "cma_outside_known_areas";
+		return f->flags & WIRE_FOLIO_AREA_UNTOLD ? "cma_area_not_known" : "cma_outside_known_areas";
 	if (f->flags & WIRE_FOLIO_MOVABLE_ZONE)
 		return "movable_zone";
 	return f->flags & WIRE_FOLIO_ISOLATE ? "isolation" : NULL;

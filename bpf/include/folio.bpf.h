@@ -56,7 +56,7 @@ static __always_inline void folio_placement(struct wire_folio *out, const struct
 	__u64 bits;
 
 	out->pfn = folio_pfn_of(f);
-	if (!out->pfn || !cfg.addr_mem_section || !pageblock_bits_of(out->pfn, &bits))
+	if (!out->pfn || !sections_known() || !pageblock_bits_of(out->pfn, &bits))
 		return;
 	out->node = cfg.nodes_shift ? flags >> (64 - cfg.nodes_shift) : 0;
 	out->zone = (flags >> (64 - cfg.nodes_shift - cfg.zones_shift)) & ((1U << cfg.zones_shift) - 1);
@@ -115,8 +115,10 @@ static __always_inline void folio_area(struct wire_folio *out)
 	struct area_search a = { .pfn = out->pfn, .found = -1 };
 	struct cma___ranges *r;
 
-	if (!cfg.addr_cma_areas || !cfg.addr_cma_area_count || !bpf_core_type_exists(struct cma))
+	if (!cfg.addr_cma_areas || !cfg.addr_cma_area_count || !bpf_core_type_exists(struct cma)) {
+		out->flags |= WIRE_FOLIO_AREA_UNTOLD;
 		return;
+	}
 	bpf_probe_read_kernel(&a.areas, sizeof(a.areas), (void *)cfg.addr_cma_area_count);
 	bpf_loop(CMA_AREAS_MAX * CMA_RANGES_MAX, area_one, &a, 0);
 	if (a.found < 0)

@@ -322,13 +322,23 @@ struct module {
 	char name[56];
 };
 
+#ifdef __TARGET_ARCH_arm64
+struct user_pt_regs {	/* arch/arm64/include/uapi/asm/ptrace.h: what a program's context is; struct pt_regs begins with it */
+	u64 regs[31], sp, pc;
+};
+#else
 struct pt_regs {
 	unsigned long di, si, dx, cx, r8, r9, r10, ax, sp, ip;
 };
+#endif
 /* Those of a thread in user space. A name of its own: the compiler would share the offsets that libbpf fills in
  * with accesses to a program's context, which must be constants. */
 struct pt_regs___user {
+#ifdef __TARGET_ARCH_arm64
+	u64 regs[31], sp, pc, orig_x0;
+#else
 	unsigned long di, si, dx, sp, ip;
+#endif
 };
 
 #pragma clang attribute pop

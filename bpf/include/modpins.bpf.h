@@ -53,11 +53,11 @@ __u64 modpins_noted;	/* so far: their ids */
 #define CALLER_FRAMES 8	/* the same, and the programs and trampolines of BPF that may lie among them */
 
 /* No more frames than it takes: direct I/O leaves here, whatever file system called that. */
-static __always_inline bool kernel_called(void *ctx)
+static __always_inline bool kernel_called(void *ctx, bool at_entry)
 {
 	__u64 near[NEAR_FRAMES] = {};
 
-	bpf_get_stack(ctx, near, sizeof(near), 0);
+	kernel_stack(ctx, near, sizeof(near), at_entry);
 	return in_kernel(near[0]) && in_kernel(near[1]) && in_kernel(near[2]);
 }
 
@@ -74,13 +74,13 @@ static __always_inline __u64 word_of(const char *letters)
  * Is there code of a module as near as that? Names it. Text of BPF programs lies outside the kernel's like that of modules, and
  * is told by its name; what has none is not known to be a module's.
  */
-static __always_inline bool module_called(void *ctx, char by[WIRE_SYMBOL_LEN], __u64 *ret_at)
+static __always_inline bool module_called(void *ctx, bool at_entry, char by[WIRE_SYMBOL_LEN], __u64 *ret_at)
 {
 	static const char format[] = "%ps";
 	__u64 stack[CALLER_FRAMES] = {};
 	__u32 near = 0;
 
-	bpf_get_stack(ctx, stack, sizeof(stack), 0);
+	kernel_stack(ctx, stack, sizeof(stack), at_entry);
 #pragma unroll
 	for (int i = 0; i < CALLER_FRAMES; i++) {
 		__u64 at = stack[i];
@@ -110,22 +110,22 @@ static __always_inline void modpin_forget(void)
 		__sync_fetch_and_add(&modpin_calls_now, -1);
 }
 
-/* Of a pin with FOLL_PIN and without FOLL_LONGTERM. */
-static __always_inline void modpin_enter(void *ctx, __u64 mm, __u64 start, __u64 pages, __u32 gup_flags)
+/* Of a pin with FOLL_PIN and without FOLL_LONGTERM. `at_entry`: see kernel_stack(). */
+static __always_inline void modpin_enter(void *ctx, bool at_entry, __u64 mm, __u64 start, __u64 pages, __u32 gup_flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 tid = tid_of_current();
 	struct modpin c = {};
 
-	if (!cfg.text_start || mm != (__u64)task->mm || kernel_called(ctx) || !task_wanted())
+	if (!cfg.text_start || mm != (__u64)task->mm || kernel_called(ctx, at_entry) || !task_wanted())
 		return;
-	if (bpf_map_lookup_elem(&lock_threads, &tid) || !module_called(ctx, c.by, &c.by_at))
+	if (bpf_map_lookup_elem(&lock_threads, &tid) || !module_called(ctx, at_entry, c.by, &c.by_at))
 		return;
 	c.mm = mm;
 	c.exec_id = task->self_exec_id;
 	c.pin.id = MODPIN_BUSY;
 	c.pin.task_start_ns = current_start();
-	c.pin.address = start & ~((1ULL << cfg.page_shift) - 1);
+	c.pin.address = user_address(start) & ~((1ULL << cfg.page_shift) - 1);
 	c.pin.pages = pages;
 	c.pin.gup_flags = gup_flags;
 	if (!bpf_map_update_elem(&modpin_calls, &tid, &c, BPF_ANY))

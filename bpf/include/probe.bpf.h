@@ -6,6 +6,7 @@
 #ifndef PINWHY_PROBE_BPF_H
 #define PINWHY_PROBE_BPF_H
 
+#include "regs.bpf.h"
 #include "step.bpf.h"
 
 /*
@@ -35,23 +36,6 @@ static __always_inline struct wire_span *span_find(void)
 	return NULL;
 }
 
-/* By what the thread's system call is known again. Without bpf_task_pt_regs() (5.15) it is not. */
-static __always_inline void note_user_call(struct wire_span *s)
-{
-#ifdef PINWHY_BASIC
-	s->user_sp = 0;
-	s->user_pc = 0;
-#else
-	struct pt_regs___user *user = (void *)bpf_task_pt_regs(current_task());
-
-	s->user_sp = user->sp;
-	s->user_pc = user->ip;
-	s->user_args[0] = user->di;
-	s->user_args[1] = user->si;
-	s->user_args[2] = user->dx;
-#endif
-}
-
 /* Resets what one registration leaves behind; evidence arrays are bounded by their counts. */
 static __always_inline void span_reset(struct wire_span *s, __u32 key, __u64 pid_tgid, __u16 api)
 {
@@ -61,7 +45,7 @@ static __always_inline void span_reset(struct wire_span *s, __u32 key, __u64 pid
 	s->tgid = pid_tgid >> 32;
 	s->start_ns = now;
 	s->last_ns = now;
-	note_user_call(s);
+	user_regs(&s->user_sp, &s->user_pc, s->user_args);
 	s->attrs = 0;
 	s->device = 0;
 	s->address = 0;

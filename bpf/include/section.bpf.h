@@ -3,15 +3,32 @@
 #ifndef PINWHY_SECTION_BPF_H
 #define PINWHY_SECTION_BPF_H
 
+static __always_inline bool sections_known(void)
+{
+	return cfg.addr_mem_section || cfg.section_roots;
+}
+
+/* mem_section[], and the highest number of a section in it. NULL: not known. */
+static __always_inline void *section_roots(unsigned long *ret_last)
+{
+	void *roots = (void *)cfg.section_roots;
+
+	*ret_last = cfg.last_section;
+	if (!roots) {
+		bpf_probe_read_kernel(&roots, sizeof(roots), (void *)cfg.addr_mem_section);
+		bpf_probe_read_kernel(ret_last, sizeof(*ret_last), (void *)cfg.addr_last_section);
+	}
+	return roots;
+}
+
 /* The section that a pfn is in, NULL when there is none (include/linux/mmzone.h, __pfn_to_section()). */
 static __always_inline struct mem_section *section_of_pfn(__u64 pfn)
 {
-	struct mem_section **roots = NULL, *section = NULL;
+	struct mem_section **roots, *section = NULL;
 	__u64 nr = pfn >> cfg.section_shift;
-	unsigned long last = 0;
+	unsigned long last;
 
-	bpf_probe_read_kernel(&roots, sizeof(roots), (void *)cfg.addr_mem_section);
-	bpf_probe_read_kernel(&last, sizeof(last), (void *)cfg.addr_last_section);
+	roots = section_roots(&last);
 	/* A frame number may be anything: that of a device's registers lies behind all memory. */
 	if (!roots || nr > last)
 		return NULL;

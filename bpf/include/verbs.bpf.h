@@ -59,7 +59,7 @@ static __always_inline void read_command(struct wire_reg_end *e, const struct wi
 	}
 	if (e->have & WIRE_HAVE_UMEM)
 		return; /* what the kernel worked with wins over what may have been rewritten since */
-	e->address = cmd.start;
+	e->address = user_address(cmd.start);
 	e->length = cmd.length;
 	e->access = cmd.access_flags;
 }

@@ -382,6 +382,7 @@ enum wire_folio_flags {
 	WIRE_FOLIO_ISOLATE = 1 << 12,	/* pageblock is isolated */
 	WIRE_FOLIO_MOVABLE_ZONE = 1 << 13,
 	WIRE_FOLIO_UNMOVABLE_OPS = 1 << 14,	/* not LRU memory: movable_operations page */
+	WIRE_FOLIO_AREA_UNTOLD = 1 << 15,	/* where the kernel lists its CMA areas is not known: the name is missing for that */
 };
 
 /*
@@ -588,6 +589,8 @@ struct wire_cfg {
 	__u64 text_start, text_end;	/* of the kernel without its modules, 0 = not known */
 	__u32 foll_pin;
 	__u32 pad;
+	__u64 section_roots;	/* what mem_section points to, where its own address is not known; else 0 */
+	__u64 last_section;	/* likewise: the highest number that a section can have */
 };
 
 enum wire_trace {

@@ -225,7 +225,7 @@ void tell_left_cma(const struct incident *in, const struct wire_folio *f, struct
 {
 	char free_cma[TEXT_BYTES_LEN], total[TEXT_BYTES_LEN];
 
-	if (f->flags & WIRE_FOLIO_CMA && !(f->have & WIRE_HAVE_AREA) && left_cma(in))
+	if (f->flags & WIRE_FOLIO_CMA && !(f->have & WIRE_HAVE_AREA) && !(f->flags & WIRE_FOLIO_AREA_UNTOLD) && left_cma(in))
 		finding_evidence(ret, "no listed area has it, and %s of CMA are free where all areas together have %s: it was left behind as CMA, as kexec handover does with its scratch memory",
 				 text_bytes(free_cma, in->facts.cma_free_bytes), text_bytes(total, in->facts.cma_total_bytes));
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/utsname.h>
 
 #include "common.h"
 #include "json.h"
@@ -122,6 +123,26 @@ bool oracle_left_cma(void)
 		blocks = 0;
 	fclose(f);
 	return blocks;
+}
+
+bool oracle_config(const char *line)
+{
+	char path[128], text[512];
+	struct utsname u;
+	bool has = false;
+	FILE *f;
+
+	uname(&u);
+	snprintf(path, sizeof(path), "/boot/config-%s", u.release);
+	f = fopen(path, "re");
+	if (!f)
+		die_errno("%s, by which it is known what the kernel tells,", path);
+	while (!has && fgets(text, sizeof(text), f)) {
+		text[strcspn(text, "\n")] = '\0';
+		has = !strcmp(text, line);
+	}
+	fclose(f);
+	return has;
 }
 
 int block_isolate(uint64_t address, uint64_t *ret_block)

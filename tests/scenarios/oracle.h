@@ -21,6 +21,8 @@ bool oracle_in_area(const struct pinhold_resolve *page, enum area area);
 bool oracle_ordinary(const struct pinhold_resolve *page);
 /* Is the CMA of this boot what the module left behind, which belongs to no area? */
 bool oracle_left_cma(void);
+/* Has the running kernel this line in its configuration? */
+bool oracle_config(const char *line);
 uint64_t oracle_head_pfn(const struct pinhold_resolve *page);
 void oracle_json(const char *key, const struct pinhold_resolve *page);
 

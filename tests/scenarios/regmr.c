@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -73,6 +74,7 @@ struct options {
 	unsigned int access;
 	unsigned long repeat;
 	const char *device;
+	uint64_t tag;	/* bits of the address that is registered and that arm64 ignores; 0 = none */
 	bool stay;	/* until stdin ends: facts about a process go with it */
 };
 
@@ -110,7 +112,7 @@ static void look(struct run *run, size_t where)
 
 static void register_once(struct run *run, const struct rdma *rdma)
 {
-	rdma_deregister(rdma_register(rdma, (void *)(uintptr_t)run->region.address, run->region.length,
+	rdma_deregister(rdma_register(rdma, (void *)(uintptr_t)(run->region.address | run->options->tag), run->region.length,
 				      run->options->access, &run->outcome));
 }
 
@@ -290,6 +292,7 @@ static void print(const struct run *run, bool expected)
 	json_str("area", area_name(options->area));
 	json_bool("let_go", options->row->again);
 	json_bool("no_area", oracle_left_cma());
+	json_bool("areas_untold", !oracle_config("CONFIG_KALLSYMS_ALL=y"));
 	json_str("hold", options->hold);
 	access_json("access", options->access);
 	json_str("first_pin", options->row->first_pin->name);
@@ -306,7 +309,7 @@ static void print(const struct run *run, bool expected)
 	json_end_line();
 }
 
-enum { OPT_CASE = 1, OPT_SIZE, OPT_OFFSET, OPT_HOLD, OPT_THP, OPT_AREA, OPT_ACCESS, OPT_REPEAT, OPT_DEVICE, OPT_STAY };
+enum { OPT_CASE = 1, OPT_SIZE, OPT_OFFSET, OPT_HOLD, OPT_THP, OPT_AREA, OPT_ACCESS, OPT_REPEAT, OPT_DEVICE, OPT_STAY, OPT_TAG };
 
 static const struct option long_options[] = {
 	{ "case", required_argument, NULL, OPT_CASE },	   { "size", required_argument, NULL, OPT_SIZE },
@@ -314,8 +317,18 @@ static const struct option long_options[] = {
 	{ "thp", no_argument, NULL, OPT_THP },		   { "area", required_argument, NULL, OPT_AREA },
 	{ "access", required_argument, NULL, OPT_ACCESS }, { "repeat", required_argument, NULL, OPT_REPEAT },
 	{ "device", required_argument, NULL, OPT_DEVICE }, { "stay", no_argument, NULL, OPT_STAY },
+	{ "tag", no_argument, NULL, OPT_TAG },
 	{ NULL, 0, NULL, 0 },
 };
+
+#define TAG (0xa5ULL << 56)
+
+static uint64_t tag_allow(void)
+{
+	if (prctl(PR_SET_TAGGED_ADDR_CTRL, PR_TAGGED_ADDR_ENABLE, 0, 0, 0))
+		die_errno("this processor ignores no bits of an address, or the kernel does not take such");
+	return TAG;
+}
 
 static void option_set(struct options *options, int option)
 {
@@ -330,9 +343,10 @@ static void option_set(struct options *options, int option)
 	case OPT_REPEAT: options->repeat = parse_bytes(optarg); break;
 	case OPT_DEVICE: options->device = optarg; break;
 	case OPT_STAY: options->stay = true; break;
+	case OPT_TAG: options->tag = tag_allow(); break;
 	default:
 		die("usage: regmr --case NAME [--size N] [--offset N] [--hold POSITIONS] [--thp] "
-		    "[--area cma|movable|none] [--access FLAGS] [--repeat N] [--device NAME] [--stay]");
+		    "[--area cma|movable|none] [--access FLAGS] [--repeat N] [--device NAME] [--stay] [--tag]");
 	}
 }
 

@@ -160,6 +160,12 @@ static void areas_without_a_name(void **state)
 	look(ID, GRADE_pin_evident_owner_unseen);
 	assert_false(evidence_says(&d.verdict, "kexec handover"));
 	assert_false(remedy_says("kho=off"));
+	/* Where areas are not told, that none has it is not known. */
+	in.facts.cma_free_bytes++;
+	f->flags |= WIRE_FOLIO_AREA_UNTOLD;
+	look(ID, GRADE_pin_evident_owner_unseen);
+	assert_int_equal(d.confidence, CONFIDENCE_proven);
+	assert_false(evidence_says(&d.verdict, "no listed area has it"));
 	prove_hugetlb_in_cma_no_target(&in);
 	leave_cma();
 	f->order = 9;

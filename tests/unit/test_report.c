@@ -171,6 +171,18 @@ static void chain_pin_migration_pages(void **state)
 	assert_string_equal(jstr(r, "first_pin.grade"), "plain_reference");
 }
 
+static void an_area_without_a_name(void **state)
+{
+	(void)state;
+	assert_string_equal(jstr(report(true), "pages.0.placement_source"), "hugetlb_cma");
+	in.folios[0].have &= ~WIRE_HAVE_AREA;
+	assert_string_equal(jstr(report(true), "pages.0.placement_source"), "cma_outside_known_areas");
+	/* The kernel does not tell which there are. */
+	in.folios[0].flags |= WIRE_FOLIO_AREA_UNTOLD;
+	assert_string_equal(jstr(report(true), "pages.0.placement_source"), "cma_area_not_known");
+	assert_null(jget(report(true), "pages.0.area"));
+}
+
 static void omitted_pages_are_counted(void **state)
 {
 	struct json_object *r;
@@ -574,6 +586,7 @@ int main(void)
 		TEST(envelope), TEST(uuid_holds_the_time), TEST(process),
 		TEST(a_suspended_node_dates_the_start_right), TEST(registration),
 		TEST(direction_is_the_kernels_test), TEST(chain_pin_migration_pages),
+		TEST(an_area_without_a_name), TEST(holders_put_aside_are_told), TEST(facts_that_came), TEST(facts_that_did_not_come),
 		TEST(omitted_pages_are_counted), TEST(holders_put_aside_are_told), TEST(facts_that_came), TEST(facts_that_did_not_come),
 		TEST(a_node_without_cma_misses_nothing), TEST(what_the_kernel_did_not_tell),
 		TEST(allocation_classes), TEST(stages), TEST(cgroups), TEST(hostile_strings),

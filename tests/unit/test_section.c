@@ -82,11 +82,27 @@ static void without_an_end_there_are_none(void **state)
 	assert_null(section_of_pfn(4ULL << SHIFT));
 }
 
+/* What crash dumps are told: where the array is, and how many roots it has, whether or not they are there. */
+static void the_array_itself_will_do(void **state)
+{
+	(void)state;
+	cfg.addr_mem_section = cfg.addr_last_section = 0;
+	assert_false(sections_known());
+	cfg.section_roots = (uintptr_t)roots;
+	cfg.last_section = ROOTS * PER_ROOT - 1;
+	assert_true(sections_known());
+	assert_ptr_equal(section_of_pfn(4ULL << SHIFT), &root[0]);
+	assert_ptr_equal(section_of_pfn(7ULL << SHIFT), &root[3]);
+	assert_null(section_of_pfn(0));
+	assert_null(section_of_pfn((ROOTS * PER_ROOT + 0ULL) << SHIFT));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_section_is_found_by_its_number, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_is_read_behind_the_last_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_array_itself_will_do, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_an_end_there_are_none, setup, teardown),
 	};
 

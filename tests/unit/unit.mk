@@ -10,7 +10,7 @@ UNIT_OBJ    := $(UNIT_SRC:daemon/%.c=$(UNIT_DIR)/daemon/%.o)
 UNIT_TESTS  := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # What all tests share, and the incidents that prove each cause.
 UNIT_SHARED := $(patsubst tests/unit/%.c,$(UNIT_DIR)/%.o,tests/unit/support.c $(wildcard tests/unit/prove_*.c))
-UNIT_LIBS   := -lcmocka $(shell pkg-config --libs libbpf json-c libmicrohttpd) -linih
+UNIT_LIBS   := -lcmocka $(shell $(PKG_CONFIG) --libs libbpf json-c libmicrohttpd) -linih
 FUZZERS     := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SRC    := $(addprefix daemon/,text.c wrap.c names.c facts.c crosscheck.c decode.c pool.c join.c diagnose.c incident.c vmacheck.c unknown.c \
                report.c sections.c sections_facts.c sections_kernel.c container.c jbuild.c jread.c storm.c shelf.c pipeline.c pipeline_sums.c capture_read.c \
@@ -62,7 +62,7 @@ check-replay: $(BUILD)/pinwhy
 $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(FUZZ_SRC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(filter-out -Wmaybe-uninitialized,$(CFLAGS)) -U_FORTIFY_SOURCE \
-		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $^ $(shell pkg-config --libs json-c)
+		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $^ $(shell $(PKG_CONFIG) --libs json-c)
 
 check-fuzz: $(FUZZERS:%=$(BUILD)/tests/fuzz/%)
 	@tests/fuzz/run $(BUILD) $(COUNTS) $(FUZZ_RUNS) $(FUZZERS)

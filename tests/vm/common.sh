@@ -9,6 +9,11 @@ BUILD_DIR=${BUILD:-build}
 [[ $BUILD_DIR == /* ]] || BUILD_DIR=$ROOT_DIR/$BUILD_DIR
 CACHE_DIR=${PINWHY_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/pinwhy}
 
+# shellcheck source=tests/vm/arch.sh
+. "$VM_DIR/arch.sh"
+# shellcheck source=packaging/apt.sh
+. "$ROOT_DIR/packaging/apt.sh"
+
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
@@ -24,13 +29,14 @@ need() {
 kernel_lines() { grep -Ev '^[[:space:]]*(#|$)' "$VM_DIR/kernels.list"; }
 kernel_names() { kernel_lines | awk '{ print $1 }'; }
 
-# Sets K_NAME K_SUITE K_META K_ARCH K_MEM K_ARGS from the line called $1.
+# Sets K_NAME K_SUITE K_META K_ARCH K_MEM K_ARGS from the line called $1, and what arch_load() does.
 kernel_load() {
 	local line
 	line=$(kernel_lines | awk -v name="$1" '$1 == name' | head -n 1)
 	[[ -n $line ]] || die "no kernel is called '$1'; tests/vm/kernels.list has: $(kernel_names | xargs)"
 	read -r K_NAME K_SUITE K_META K_ARCH K_MEM K_ARGS <<<"$line"
 	[[ $K_MEM =~ ^[0-9]+$ ]] || die "kernels.list, line '$1': memory_MiB is '$K_MEM', not a number"
+	arch_load "$K_ARCH"
 }
 
 # Which kernel release the suite's meta-package gave when it was fetched. The name changes with the list of
@@ -56,28 +62,4 @@ kernel_need() {
 	kernel_cached && return
 	"$VM_DIR/fetch" "$K_NAME"
 	kernel_cached || die "fetch finished, but the kernel is not in $CACHE_DIR/kernels"
-}
-
-# trixie-backports and trixie-security are built on trixie.
-base_suite() { sed -E 's/-(backports|security|updates)$//' <<<"$1"; }
-
-# The address of a Debian archive that this machine's apt already uses: $1 is a pattern that the
-# codename must match. Other suites of the same archive live beside it, so no address is kept here.
-archive_site() {
-	# shellcheck disable=SC2016  # apt fills these in
-	apt-get indextargets --format '$(SITE) $(CODENAME)' 'Identifier: Packages' 'Origin: Debian' 2>/dev/null |
-		awk -v pattern="$1" '$2 ~ pattern { print $1; exit }'
-}
-
-# sources.list lines for suite $1: its base, the base's security updates, and the suite itself.
-sources_for() {
-	local suite=$1 base site security options='' key=/usr/share/keyrings/debian-archive-keyring.gpg
-	base=$(base_suite "$suite")
-	site=${PINWHY_ARCHIVE:-$(archive_site '^[a-z]+$')}
-	[[ -n $site ]] || die "apt names no Debian archive ('apt-get indextargets' is empty); run 'apt-get update', or set PINWHY_ARCHIVE to the archive's base address"
-	[[ ! -f $key ]] || options="[signed-by=$key] "
-	printf 'deb %s%s %s main\n' "$options" "$site" "$base"
-	[[ $suite == "$base" ]] || printf 'deb %s%s %s main\n' "$options" "$site" "$suite"
-	security=$(archive_site '-security$')
-	[[ -z $security ]] || printf 'deb %s%s %s-security main\n' "$options" "$security" "$base"
 }

@@ -22,13 +22,17 @@ vm-programs: $(VM_GUEST_PROGRAMS)
 # Called in the recipes below: says what K may be when it is not given.
 vm_need_k = $(if $(K),,$(error say which kernel: make $@ K=NAME, with NAME one of: $(VM_KERNELS)))
 
+# The architecture of K. What its guests run is built for it first.
+VM_K_ARCH := $(shell awk -v k='$(K)' '!/^[ \t]*(\#|$$)/ && $$1 == k { print $$4 }' tests/vm/kernels.list)
+VM_NEEDS := $(if $(filter-out $(HOST_ARCH),$(VM_K_ARCH)),guests-of-$(VM_K_ARCH),vm-programs)
+
 # A shell in a guest. Ctrl-A X ends it.
-vm: vm-programs
+vm: $(VM_NEEDS)
 	$(vm_need_k)tests/vm/run $(K) shell $(VM_ARGS)
 
 # What plan.list has for a kernel, or one suite of it: make check-vm K=6.1 S=matrix. With VM_ARGS the suite in a boot of its
 # own, with these options of tests/vm/run.
-check-vm: all guest-programs
+check-vm: all guest-programs $(VM_NEEDS)
 ifdef VM_ARGS
 	$(vm_need_k)tests/vm/run $(K) $(or $(S),smoke) $(VM_ARGS)
 else

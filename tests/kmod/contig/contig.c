@@ -6,7 +6,8 @@
  * A kernel without CMA answers EOPNOTSUPP, and one without an area ENODEV.
  */
 #include <linux/cma.h>
-#include <linux/dma-map-ops.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -20,9 +21,48 @@ static struct {
 } buffers[BUFFERS];
 static DEFINE_MUTEX(lock);
 
+/* Not exported on 6.1 and 6.12: a kprobe finds them. */
+static typeof(cma_get_name) *cma_name;
+static typeof(cma_for_each_area) *each_area;
+static typeof(cma_alloc) *area_alloc;
+static typeof(cma_release) *area_release;
+static struct cma *area;
+
+static void *find_function(const char *name)
+{
+	struct kprobe probe = { .symbol_name = name };
+	char symbol[KSYM_SYMBOL_LEN];
+	unsigned long offset;
+	const char *plus;
+
+	if (register_kprobe(&probe))
+		return NULL;
+	unregister_kprobe(&probe);
+	sprint_symbol(symbol, (unsigned long)probe.addr);
+	plus = strchr(symbol, '+');
+	return plus && sscanf(plus, "+0x%lx/", &offset) == 1 ? (char *)probe.addr - offset : NULL;
+}
+
+/* kernel/dma/contiguous.c names the default area so. */
+static int take_default(struct cma *one, void *data)
+{
+	if (!strcmp(cma_name(one), "reserved"))
+		area = one;
+	return 0;
+}
+
+static void find_area(void)
+{
+	cma_name = find_function("cma_get_name");
+	each_area = find_function("cma_for_each_area");
+	area_alloc = find_function("cma_alloc");
+	area_release = find_function("cma_release");
+	if (cma_name && each_area && area_alloc && area_release)
+		each_area(take_default, NULL);
+}
+
 static int alloc(unsigned long n)
 {
-	struct cma *area = dev_get_cma_area(NULL);
 	int i = 0, err = 0;
 
 	if (!area)
@@ -34,7 +74,7 @@ static int alloc(unsigned long n)
 		err = -ENOSPC;
 	} else {
 		buffers[i].n = n;
-		buffers[i].pages = cma_alloc(area, n, pageblock_order, false);
+		buffers[i].pages = area_alloc(area, n, pageblock_order, false);
 		if (!buffers[i].pages)
 			err = -ENOMEM;
 	}
@@ -49,12 +89,16 @@ static void give_back(void)
 	mutex_lock(&lock);
 	for (i = 0; i < BUFFERS; i++) {
 		if (buffers[i].pages)
-			cma_release(dev_get_cma_area(NULL), buffers[i].pages, buffers[i].n);
+			area_release(area, buffers[i].pages, buffers[i].n);
 		buffers[i].pages = NULL;
 	}
 	mutex_unlock(&lock);
 }
 #else
+static void find_area(void)
+{
+}
+
 static int alloc(unsigned long n)
 {
 	return -EOPNOTSUPP;
@@ -86,6 +130,7 @@ module_param_cb(free, &free_ops, NULL, 0200);
 
 static int __init contig_init(void)
 {
+	find_area();
 	return 0;
 }
 

@@ -494,7 +494,16 @@ static long keep_mmap_lock(struct pinhold_lock __user *arg)
 	return r;
 }
 
-#if defined(CONFIG_CMA) && defined(CONFIG_MEMORY_ISOLATION) && !defined(MIGRATETYPE_MASK)
+#if defined(CONFIG_CMA) && defined(CONFIG_MEMORY_ISOLATION)
+/* Where isolation is no bit of its own (6.1, 6.12) it takes the place of the block's type, which is told for the way back. */
+#ifdef MIGRATETYPE_MASK
+#define MARK_AS MIGRATE_MOVABLE, 0, GFP_KERNEL
+#define UNMARK(undo, first, end) undo(first, end, MIGRATE_MOVABLE)
+#else
+#define MARK_AS PB_ISOLATE_MODE_OTHER
+#define UNMARK(undo, first, end) undo(first, end)
+#endif
+
 static long mark_block(struct pinhold_isolate *block)
 {
 	typeof(start_isolate_page_range) *start = find_function("start_isolate_page_range");
@@ -508,7 +517,7 @@ static long mark_block(struct pinhold_isolate *block)
 		return got < 0 ? got : -EFAULT;
 	block->pfn = ALIGN_DOWN(page_to_pfn(page), pageblock_nr_pages);
 	put_page(page);
-	return start(block->pfn, block->pfn + pageblock_nr_pages, PB_ISOLATE_MODE_OTHER);
+	return start(block->pfn, block->pfn + pageblock_nr_pages, MARK_AS);
 }
 
 static long unmark_block(const struct pinhold_isolate *block)
@@ -519,7 +528,7 @@ static long unmark_block(const struct pinhold_isolate *block)
 		return -ENOSYS;
 	if (!pfn_valid(block->pfn) || !IS_ALIGNED(block->pfn, pageblock_nr_pages))
 		return -EINVAL;
-	undo(block->pfn, block->pfn + pageblock_nr_pages);
+	UNMARK(undo, block->pfn, block->pfn + pageblock_nr_pages);
 	return 0;
 }
 #else

@@ -104,7 +104,7 @@ struct pinhold_lock {
 /*
  * Marks the pageblock of the caller's page at addr as MIGRATE_ISOLATE, as those who empty a range of memory do
  * first (memory hot-remove, contiguous allocations), or takes the mark off a block again. EBUSY: the block has pages that
- * cannot be moved. EOPNOTSUPP: this kernel lets long-term pins stay in such blocks, or marks them in another way.
+ * cannot be moved. EOPNOTSUPP: this kernel lets long-term pins stay in such blocks.
  */
 struct pinhold_isolate {
 	__u64 addr;	/* in, for setting the mark */

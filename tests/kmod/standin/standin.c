@@ -174,7 +174,7 @@ static struct ib_umem *pin(struct ib_device *dev, u64 start, u64 length, int acc
 #endif
 }
 
-/* ib_umem_get() maps for dma_device, which rxe has none of: it needs no DMA. */
+/* ib_umem_get() maps for dma_device, which rxe has none of (one of its own before 5.11): it needs no DMA. */
 static int pin_for_edu(struct ib_device *dev, u64 start, u64 length, int access)
 {
 	struct ib_umem *umem;

@@ -89,7 +89,7 @@ $truth[0] as $t
 	check("pages_are_the_held_ones"; [.pages[].index] - [$t.blockers[].index] == []),
 	check("page_addresses"; all(.pages[]; .address == blocker($t; .).address)),
 	check("page_places"; all(.pages[]; place(blocker($t; .)))),
-	check("page_area"; all(.pages[]; if emptied($t) then .placement_source == "isolation" and .placement == ["isolate"] elif $t.area != "cma" then .area == null elif $t.no_area then .placement_source == "cma_outside_known_areas" and .area == null else (.placement_source | IN("cma_area", "hugetlb_cma")) and (.area | filled) end)),
+	check("page_area"; all(.pages[]; if emptied($t) then .placement_source == "isolation" and .placement == ["isolate"] elif $t.area != "cma" then .area == null elif $t.areas_untold then .placement_source == "cma_area_not_known" and .area == null elif $t.no_area then .placement_source == "cma_outside_known_areas" and .area == null else (.placement_source | IN("cma_area", "hugetlb_cma")) and (.area | filled) end)),
 	check("page_counts"; all(.pages[]; counted($t; blocker($t; .)))),
 	check("first_pin_grade"; .first_pin.grade == grade($t)),
 	check("first_pin_owner"; .first_pin | owner($t)),

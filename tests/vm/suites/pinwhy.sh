@@ -100,6 +100,10 @@ slot_symbols() {
 	nv_* | armed_* | cma_* | putback | migrate_* | collect | trace_* | stale_*) echo bpf_loop ;;
 	esac
 	case $1 in
+	armed_exit) ;;
+	armed_*) echo register_ftrace_direct ;;
+	esac
+	case $1 in
 	putback | migrate_* | trace_* | stale_*) ;;
 	collect) echo collect_longterm_unpinnable_folios ;;
 	reg_mr_ioctl_*) echo ib_uverbs_handler_UVERBS_METHOD_REG_MR ;;
