@@ -15,6 +15,7 @@
 
 #include "kretprobe.h"
 #include "log.h"
+#include "split_btf.h"
 
 char libbpf_said[256];
 
@@ -57,7 +58,7 @@ static uint64_t modules_digest(void)
 
 static int open_object(const struct object_row *row, struct bpf_object **ret_obj)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = row->name);
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = row->name, .btf_custom_path = split_btf_path(row->btf_module));
 	struct bpf_object *obj = bpf_object__open_mem(row->bytes, (size_t)(row->end - row->bytes), &opts);
 	int err = (int)libbpf_get_error(obj);
 

@@ -5,7 +5,7 @@ BENCH_DIR := tests/bench
 BENCH_OBJ := $(BUILD)/tests/bench
 BENCH_KERNELS ?= 6.1 7.3
 # The loader as the daemon has it, with the BPF objects inside.
-BENCH_DAEMON := $(addprefix $(BUILD)/daemon/,loader.o loader_armed.o loader_detach.o loader_maps.o loader_status.o slots.o kfacts.o geometry.o kretprobe.o log.o objects.o)
+BENCH_DAEMON := $(addprefix $(BUILD)/daemon/,loader.o loader_armed.o loader_detach.o loader_maps.o loader_status.o slots.o kfacts.o geometry.o privileges.o split_btf.o kretprobe.o log.o objects.o)
 BENCH_OBJS := $(patsubst $(BENCH_DIR)/%.c,$(BENCH_OBJ)/%.o,$(filter-out %.bpf.c,$(wildcard $(BENCH_DIR)/*.c))) \
               $(BENCH_OBJ)/embed.o
 
