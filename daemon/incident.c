@@ -121,6 +121,11 @@ const char *incident_cgroup(const struct incident *in, char buf[INCIDENT_CGROUP]
 		cgroup_path(in->end.cgroup, sizeof(in->end.cgroup), &t);
 	else if (FACT_KNOWN(&in->facts, cgroup))
 		text_add(&t, "%s", in->facts.cgroup);
+	/* A host of version 1 has every process in the root of version 2. */
+	if (strcmp(buf, "/") == 0 && FACT_KNOWN(&in->facts, cgroup_v1)) {
+		text_init(&t, buf, INCIDENT_CGROUP);
+		text_add(&t, "%s", in->facts.cgroup_v1);
+	}
 	return buf;
 }
 

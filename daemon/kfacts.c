@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "geometry.h"
 #include "kfacts_symbols.h"
 #include "vmcoreinfo.h"
 
@@ -24,6 +25,7 @@ struct kfacts {
 	const char *kallsyms;	/* path of the list */
 	const char *pack;	/* whose BTF this is, NULL = the kernel's own */
 	int err;	/* of its last reading */
+	bool geometry_known;
 	struct kernel_facts kernel;	/* as far as BTF alone tells */
 };
 
@@ -211,6 +213,12 @@ static enum answer enumerator(const struct btf *btf, const char *enum_name, cons
 	return enum_value(btf, enum_name, name) >= 0 ? ANSWER_YES : ANSWER_NO;
 }
 
+/* How many there are, or where some of them end: no name for a value, though it has one (include/linux/mmzone.h). */
+static bool counts_values(const char *name)
+{
+	return !strncmp(name, "__", 2) || !strcmp(name, "MIGRATE_PCPTYPES") || !strcmp(name, "MIGRATE_TYPES");
+}
+
 /* Names of an enum by value, without prefix; the first of two names for one value stays. */
 static void enum_table(const struct btf *btf, const char *enum_name, const char *prefix, struct enum_names *ret)
 {
@@ -222,7 +230,7 @@ static void enum_table(const struct btf *btf, const char *enum_name, const char 
 		const char *s = btf__name_by_offset(btf, e[i].name_off);
 		char *out;
 
-		if (strncmp(s, prefix, strlen(prefix)) || e[i].val < 0 || e[i].val >= IDENTITY_NAMES_MAX)
+		if (strncmp(s, prefix, strlen(prefix)) || counts_values(s) || e[i].val < 0 || e[i].val >= IDENTITY_NAMES_MAX)
 			continue;
 		out = ret->name[e[i].val];
 		if (out[0])
@@ -291,16 +299,6 @@ static uint32_t array_len(const struct btf *btf, const char *type, const char *m
 	return btf_array(t)->nelems;
 }
 
-static uint32_t log2_of(uint64_t v)
-{
-	return v ? 63 - (uint32_t)__builtin_clzll(v) : 0;
-}
-
-static uint32_t log2_ceil(uint64_t v)
-{
-	return v <= 1 ? 0 : log2_of(v - 1) + 1;
-}
-
 /* 0 when the file is not there. */
 static uint64_t read_u64(const char *path)
 {
@@ -313,20 +311,6 @@ static uint64_t read_u64(const char *path)
 		v = 0;
 	fclose(f);
 	return v;
-}
-
-/*
- * include/linux/pageblock-flags.h: min(HUGETLB_PAGE_ORDER, MAX_PAGE_ORDER), and the
- * PMD-sized THP has the order of the default huge page. /proc/pagetypeinfo would say
- * it outright, but walks every free list under the zone lock.
- */
-static uint32_t pageblock_order(const struct btf *btf, uint32_t page_shift)
-{
-	uint64_t pmd = read_u64("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
-	uint32_t orders = array_len(btf, "zone", "free_area"), order;
-
-	order = pmd ? log2_of(pmd) - page_shift : 9;
-	return orders && order > orders - 1 ? orders - 1 : order;
 }
 
 static const struct {
@@ -379,25 +363,22 @@ static void fill_foll(const struct btf *btf, struct identity *id)
 		*foll_field(id, i) = foll_flags[i].define;
 }
 
-/* Widths of the fields in page->flags (include/linux/page-flags-layout.h), from what they must hold. */
-static void fill_geometry(const struct btf *btf, struct wire_cfg *cfg)
+static bool fill_geometry(const struct btf *btf, struct wire_cfg *cfg)
 {
-	int64_t zones = enum_value(btf, "zone_type", "__MAX_NR_ZONES");
-	uint32_t zonerefs = array_len(btf, "zonelist", "_zonerefs");
-	uint32_t words = array_len(btf, "mem_section_usage", "subsection_map");
 	int id = btf__find_by_name_kind(btf, "mem_section", BTF_KIND_STRUCT);
-	int64_t section_bytes = id > 0 ? btf__resolve_size(btf, (uint32_t)id) : 0;
-	int64_t bits = enum_value(btf, "pageblock_bits", "NR_PAGEBLOCK_BITS");
+	struct geometry_facts f = {
+		.page_shift = geometry_log2((uint64_t)sysconf(_SC_PAGESIZE)),
+		.zones = enum_value(btf, "zone_type", "__MAX_NR_ZONES"),
+		.zonerefs = array_len(btf, "zonelist", "_zonerefs"),
+		.subsection_words = array_len(btf, "mem_section_usage", "subsection_map"),
+		.section_bytes = id > 0 ? btf__resolve_size(btf, (uint32_t)id) : 0,
+		.pmd_bytes = read_u64("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"),
+		.orders = array_len(btf, "zone", "free_area"),
+		.block_bits = enum_value(btf, "pageblock_bits", "NR_PAGEBLOCK_BITS"),
+		.block_bits_used = enum_value(btf, "pageblock_bits", "__NR_PAGEBLOCK_BITS"),
+	};
 
-	if (bits < 0)	/* rounded up to a power of two since it may be five */
-		bits = 1LL << log2_ceil((uint64_t)enum_value(btf, "pageblock_bits", "__NR_PAGEBLOCK_BITS"));
-	cfg->pageblock_bits = (uint32_t)bits;
-	cfg->zones_shift = zones > 0 ? log2_ceil((uint64_t)zones) : 0;
-	cfg->nodes_shift = zones > 0 && zonerefs ? log2_ceil((zonerefs - 1) / (uint32_t)zones) : 0;
-	/* A section has one subsection bit per 2 MiB (SUBSECTION_SHIFT 21, include/linux/mmzone.h). */
-	cfg->section_shift = words ? 21 + log2_of(words * 64ULL) - cfg->page_shift : 0;
-	cfg->sections_per_root = section_bytes > 0 ? (1U << cfg->page_shift) / (uint32_t)section_bytes : 1;
-	cfg->pageblock_order = pageblock_order(btf, cfg->page_shift);
+	return geometry_fill(&f, cfg);
 }
 
 static void read_line(const char *path, char *out, size_t size)
@@ -502,10 +483,9 @@ int kfacts_of_btf(struct kfacts **ret_kf, struct btf *btf, const char *kallsyms)
 		kfacts_watch(kf, data_symbols[i]);
 	fill_names(kf->btf, &kf->names);
 	fill_kernel(kf->btf, &kf->kernel);
-	kf->cfg.page_shift = log2_of(kf->names.page_size);
 	kf->cfg.foll_longterm = kf->names.foll_longterm;
 	kf->cfg.foll_pin = kf->names.foll_pin;
-	fill_geometry(kf->btf, &kf->cfg);
+	kf->geometry_known = fill_geometry(kf->btf, &kf->cfg);
 	*ret_kf = kf;
 	return 0;
 }
@@ -582,8 +562,11 @@ void kfacts_cfg(const struct kfacts *kf, struct wire_cfg *ret_cfg)
 
 	*ret_cfg = kf->cfg;
 	ret_cfg->addr_last_section = kfacts_address(kf, LAST_SECTION);
-	ret_cfg->addr_mem_section = kfacts_address(kf, "mem_section");
-	sections_from_core(kf, ret_cfg);
+	/* Without it nothing is read by the rest. */
+	if (kf->geometry_known) {
+		ret_cfg->addr_mem_section = kfacts_address(kf, "mem_section");
+		sections_from_core(kf, ret_cfg);
+	}
 	ret_cfg->addr_cma_areas = kfacts_address(kf, "cma_areas");
 	ret_cfg->addr_cma_area_count = kfacts_address(kf, "cma_area_count");
 	ret_cfg->text_end = kfacts_address(kf, "_etext");

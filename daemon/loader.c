@@ -15,6 +15,7 @@
 
 #include "kretprobe.h"
 #include "log.h"
+#include "privileges.h"
 
 char libbpf_said[256];
 
@@ -65,10 +66,21 @@ static bool object_bytes(const struct loader *l, const struct object_row *row, c
 	return *ret_bytes;
 }
 
+/*
+ * Whose BTF programs are fitted to; NULL = the running kernel's. Where a type is not in there libbpf asks the kernel for those of its
+ * modules, which it tells only to CAP_SYS_ADMIN, and gives up: of a file that it is given it asks for none.
+ */
+static const char *btf_path(const struct loader *l)
+{
+	const char *pack = kfacts_pack(l->kf);
+
+	return pack || privileges_module_btf() ? pack : "/sys/kernel/btf/vmlinux";
+}
+
 /* -EOPNOTSUPP: nothing of it is for this kernel. */
 static int open_object(const struct loader *l, const struct object_row *row, struct bpf_object **ret_obj)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = row->name, .btf_custom_path = kfacts_pack(l->kf));
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = row->name, .btf_custom_path = btf_path(l));
 	struct bpf_object *obj;
 	const char *bytes, *end;
 	int err;

@@ -10,6 +10,7 @@
 
 #include "kretprobe.h"
 #include "loader_state.h"
+#include "privileges.h"
 
 const char *slot_state_name(enum slot_state s)
 {
@@ -92,39 +93,9 @@ void loader_status(const struct loader *l, uint32_t slot, struct slot_status *re
 	*ret_status = st;
 }
 
-static bool has_capability(int cap)
-{
-	unsigned long long caps = 0;
-	char line[256];
-	FILE *f = fopen("/proc/self/status", "re");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "CapEff: %llx", &caps) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return caps & (1ULL << cap);
-}
-
-/* Capability numbers: include/uapi/linux/capability.h. */
 const char *loader_refusal(int err)
 {
-	static char text[512];
-	bool admin = has_capability(21), perfmon = has_capability(38), bpf = has_capability(39);
-
-	if (err != -EPERM && err != -EACCES)
-		snprintf(text, sizeof(text), "loading BPF failed: %s (%s)", strerror(-err), libbpf_said);
-	else if (!admin && !(bpf && perfmon))
-		snprintf(text, sizeof(text),
-			 "the kernel refuses BPF: this process lacks CAP_BPF and CAP_PERFMON (and CAP_SYS_ADMIN, which "
-			 "module BTF needs); run it as root or give it those capabilities");
-	else
-		snprintf(text, sizeof(text),
-			 "the kernel refuses BPF although this process holds the capabilities: most likely kernel "
-			 "lockdown (cat /sys/kernel/security/lockdown), an LSM or seccomp policy of the container or "
-			 "sandbox, or a kernel built or patched to refuse tracing programs; ask whoever runs this "
-			 "machine, there is no setting of pinwhy for it");
-	return text;
+	return privileges_refusal(err, libbpf_said);
 }
 
 bool loader_allowed(const struct loader *l, const char **ret_why)

@@ -44,19 +44,42 @@ static void put_start_time(struct section *s, struct json_object *process)
 		section_missing(s, "process.start_time", "the start of the process was not read");
 }
 
+/*
+ * On a host of version 1 every process is in the root of version 2, which is what the kernel tells at the failure: the group is
+ * what the process is in a moment later.
+ */
+static bool put_cgroup_v1(struct section *s, struct json_object *process, char *path, struct text *t)
+{
+	const struct facts *f = &s->r->in->facts;
+
+	if (strcmp(path, "/"))
+		return false;
+	if (FACT_KNOWN(f, cgroup_v1)) {
+		text_init(t, path, t->size);
+		text_add(t, "%s", f->cgroup_v1);
+	} else if (f->err[FACT_cgroup_v1] != FACT_NONE && f->err[FACT_cgroup_v1] != FACT_NOT_ASKED) {
+		section_missing(s, "process.cgroup", "it is / in version 2; whether there is one of version 1 could not be read");
+	}
+	jb_string(s->b, process, "cgroup", path);
+	return true;
+}
+
 static void put_cgroup(struct section *s, struct json_object *process)
 {
 	const struct incident *in = s->r->in;
-	char path[WIRE_CGROUP_LEN + 8], container[65], pod[40];
+	char path[WIRE_CGROUP_LEN + 512], container[65], pod[40];
 	struct text t;
 
 	text_init(&t, path, sizeof(path));
 	if (in->end.have & WIRE_HAVE_CGROUP) {
 		cgroup_path(in->end.cgroup, sizeof(in->end.cgroup), &t);
-		jb_string(s->b, process, "cgroup", path);
-	} else if (in->stuck && FACT_KNOWN(&in->facts, cgroup)) {
-		text_add(&t, "%s", in->facts.cgroup);
-		jb_string(s->b, process, "cgroup", path);
+		if (!put_cgroup_v1(s, process, path, &t))
+			jb_string(s->b, process, "cgroup", path);
+	} else if (in->stuck && (FACT_KNOWN(&in->facts, cgroup) || in->facts.err[FACT_cgroup] == -EOPNOTSUPP)) {
+		/* No line of version 2: that is nowhere mounted. */
+		text_add(&t, "%s", FACT_KNOWN(&in->facts, cgroup) ? in->facts.cgroup : "/");
+		if (!put_cgroup_v1(s, process, path, &t))
+			jb_string(s->b, process, "cgroup", path);
 	} else if (in->stuck) {
 		section_fact_string(s, process, "cgroup", "process.cgroup", FACT_cgroup);
 	} else {

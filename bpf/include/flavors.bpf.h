@@ -42,6 +42,9 @@ struct page___typed {
 enum pagetype___typed {
 	PGTY_hugetlb = 0xf4,
 };
+enum pageflags___double {
+	PG_double_map = 8,
+};
 enum compound_dtor_id___v61 {
 	HUGETLB_PAGE_DTOR = 2,
 };

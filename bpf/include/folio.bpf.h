@@ -11,7 +11,11 @@
 
 #define CMA_AREAS_MAX 20	/* MAX_CMA_AREAS: CONFIG_CMA_AREAS is 20 on Debian 7.3 */
 #define CMA_RANGES_MAX 8	/* CMA_MAX_RANGES, mm/cma.h */
-#define THP_PAGES_MAX 512	/* tails summed on 6.1; larger folios there are hugetlb */
+/*
+ * Tails that are looked at one by one: a huge page of the largest, 512 MiB on arm64 with pages of 64 KiB. The
+ * order bounds the walk, and this what order may be believed.
+ */
+#define THP_PAGES_MAX 8192
 
 /* include/linux/mm.h page_to_pfn() for SPARSEMEM_VMEMMAP. 0 = unknown. */
 static __always_inline __u64 folio_pfn_of(const struct folio *f)
@@ -128,31 +132,55 @@ static __always_inline void folio_area(struct wire_folio *out)
 	out->have |= WIRE_HAVE_AREA;
 }
 
+struct tails_sum {
+	const struct folio *folio;
+	__u32 pages;
+	__s64 mappings;
+};
+
+static long tail_one(__u32 i, void *ctx)
+{
+	struct tails_sum *t = ctx;
+	struct page *p = (void *)t->folio + i * bpf_core_type_size(struct page);
+
+	if (i >= t->pages)
+		return 1;
+	t->mappings += BPF_CORE_READ(p, _mapcount.counter) + 1;
+	return 0;
+}
+
+/* PageDoubleMap() of include/linux/page-flags.h, v6.1, which is in the first tail; gone with the sum of tails. */
+static __always_inline bool folio_mapped_twice(const struct folio *f)
+{
+	struct folio *tail = (void *)f + bpf_core_type_size(struct page);
+
+	return bpf_core_enum_value_exists(enum pageflags___double, PG_double_map) &&
+	       (folio_page_flags(tail) & (1ULL << bpf_core_enum_value(enum pageflags___double, PG_double_map)));
+}
+
 /*
- * All mappings of a folio. A large folio of 6.1 keeps no total: total_mapcount() of
- * mm/huge_memory.c, v6.1, sums the tails; hugetlb counts on the head only.
+ * All mappings of a folio. A large folio of 6.1 keeps no total: folio_mapcount() of
+ * mm/util.c, v6.1, sums the tails; hugetlb counts on the head only.
  */
 static __always_inline __s64 folio_mapcount_of(const struct folio *f, __u32 order, bool hugetlb, bool anon)
 {
 	struct folio___large *large = (void *)f;
-	__s64 total;
+	struct tails_sum tails = { .folio = f, .pages = 1U << (order & 31) };
+	__s64 entire;
 
 	if (!order)
 		return BPF_CORE_READ(f, _mapcount.counter) + 1;
 	if (bpf_core_field_exists(large->_large_mapcount))
 		return BPF_CORE_READ(large, _large_mapcount.counter) + 1;
-	total = folio_entire_mapcount(f);
+	entire = folio_entire_mapcount(f);
 	if (hugetlb)
-		return total;
-	__s64 entire = total;
-
-	for (int i = 0; i < THP_PAGES_MAX && i < (1 << order); i++) {
-		struct page *p = (void *)f + i * bpf_core_type_size(struct page);
-
-		total += BPF_CORE_READ(p, _mapcount.counter) + 1;
-	}
-	/* The entire mapping of a file THP is counted in every tail as well. */
-	return anon ? total : total - entire * (1 << order);
+		return entire;
+	bpf_loop(THP_PAGES_MAX, tail_one, &tails, 0);
+	/* The entire mapping of a file THP is counted in every tail as well, */
+	if (!anon)
+		return tails.mappings + entire - entire * tails.pages;
+	/* and one of an anonymous one that is mapped both ways. */
+	return tails.mappings + entire - (folio_mapped_twice(f) ? tails.pages : 0);
 }
 
 /*

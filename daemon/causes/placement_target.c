@@ -6,6 +6,7 @@
 #include "causes/killed.h"
 #include "causes/placement.h"
 #include "causes/refusal.h"
+#include "geometry.h"
 #include "names.h"
 #include "text.h"
 
@@ -71,10 +72,10 @@ static void tell_refused(const struct incident *in, const struct identity *id, c
 
 /* --- huge pages in CMA -------------------------------------------------------------- */
 
-/* Are they of a size that the buddy allocator cannot give (MAX_PAGE_ORDER by base page)? */
+/* Are they of a size that the buddy allocator cannot give? */
 static bool gigantic(const struct wire_folio *f, const struct identity *id)
 {
-	return f->order > (id->page_size == 65536 ? 13 : id->page_size == 16384 ? 11 : 10);
+	return f->order > geometry_max_order(geometry_log2(id->page_size));
 }
 
 static void tell_huge_remedies(bool is_gigantic, struct finding *ret)

@@ -3,6 +3,7 @@
  * pinwhy doctor: what this node supports, found out by attaching every hook for a
  * moment, and which of its settings make a failure possible.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>
@@ -20,6 +21,7 @@
 #include "exposures/exposures.h"
 #include "exposures/read_node.h"
 #include "loader.h"
+#include "privileges.h"
 #include "rdma_layout.h"
 
 const char *const verdict_words[] = { "fine", "degraded", "cannot run" };
@@ -96,6 +98,27 @@ static void examine_slots(struct examination *x)
 		problem(x, DEGRADED, "%s", why);
 	if (!loader_healthy(x->loader, &why))
 		problem(x, DEGRADED, "%s", why);
+}
+
+/* What loading needs is told by its failure. The last two are for when memory is short: nothing of them shows now. */
+static void examine_privileges(struct examination *x)
+{
+	uint64_t effective = privileges_effective();
+	const char *why;
+
+	if (!x->loader || !loader_allowed(x->loader, &why))
+		return;
+	for (uint32_t i = 0; i < ncapabilities; i++) {
+		const struct capability *c = &capabilities[i];
+		char name[32];
+
+		if (!capability_missing(c, effective))
+			continue;
+		snprintf(name, sizeof(name), "cap_%s", c->name);
+		for (char *p = name; *p; p++)
+			*p = (char)toupper((unsigned char)*p);
+		problem(x, i + 2 < ncapabilities ? DEGRADED : FINE, "%s is missing: %s", name, c->lost);
+	}
 }
 
 /* Settings of the node are no fault of its hooks: they do not change the verdict. */
@@ -461,6 +484,7 @@ static enum verdict examine(const struct config *config, const char *pack, bool 
 	x->kernel = (struct kernel_facts){ ANSWER_UNKNOWN, ANSWER_UNKNOWN, ANSWER_UNKNOWN, ANSWER_UNKNOWN };
 	examine_hooks(x, config, pack);
 	examine_node(x);
+	examine_privileges(x);
 	if (json)
 		print_json(x);
 	else

@@ -159,6 +159,7 @@ static void put_page(const struct pages_view *v, const struct pages_page *p)
 	if (p->look)
 		jb_hex(&b, o, "pfn", p->pfn);
 	if (p->folio) {
+		jb_hex(&b, o, "head_pfn", p->folio->pfn);
 		put_place(v, &b, o, p->folio);
 		jb_int(&b, o, "refcount", p->folio->refcount);
 		jb_int(&b, o, "expected", p->folio->expected);

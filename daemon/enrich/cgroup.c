@@ -287,6 +287,22 @@ static void read_use(const struct cgroup *g, struct facts *f)
 	}
 }
 
+/* The first hierarchy that says more than the root: what limits memory, and what systemd sorts by on hosts of version 1. */
+static int read_v1_path(int proc_fd, struct facts *f)
+{
+	static const char *const hierarchies[] = { "memory", "name=systemd", "pids" };
+	char path[PATH_MAX / 2], list[CONTROLLERS_MAX];
+	int err;
+
+	for (size_t i = 0; i < sizeof(hierarchies) / sizeof(hierarchies[0]); i++) {
+		err = find_line(proc_fd, hierarchies[i], list, path, sizeof(path));
+		if (err == -EOPNOTSUPP || (!err && strcmp(path, "/") == 0))
+			continue;
+		return err ? err : set_path(f->cgroup_v1, sizeof(f->cgroup_v1), path);
+	}
+	return FACT_NONE;
+}
+
 void enrich_cgroup(const struct enrich *e, const struct facts_request *req, int proc_fd, struct facts *f)
 {
 	char path[PATH_MAX / 2];
@@ -296,6 +312,7 @@ void enrich_cgroup(const struct enrich *e, const struct facts_request *req, int 
 	(void)req;
 	err = cgroup_v2_path(proc_fd, path, sizeof(path));
 	ENRICH_FAIL(f, cgroup, err ? err : set_path(f->cgroup, sizeof(f->cgroup), path));
+	ENRICH_FAIL(f, cgroup_v1, read_v1_path(proc_fd, f));
 	err = cgroup_find(e, proc_fd, "memory", &g);
 	if (err) {
 		ENRICH_FAIL(f, cgroup_memory_current_bytes, err);

@@ -17,7 +17,7 @@ const struct enrich_source enrich_sources[] = {
 	{ "process", BIT(proc_start_ticks) | BIT(vm_pin_bytes) | BIT(vm_lck_bytes) | BIT(exe) | BIT(comm),
 	  .process = enrich_process },
 	{ "cgroup", BIT(cgroup) | BIT(cgroup_memory_current_bytes) | BIT(cgroup_memory_max_bytes) |
-	  BIT(cgroup_oom_kills) | BIT(cgroup_max_events) | BIT(cgroup_max_path), .process = enrich_cgroup },
+	  BIT(cgroup_oom_kills) | BIT(cgroup_max_events) | BIT(cgroup_max_path) | BIT(cgroup_v1), .process = enrich_cgroup },
 	{ "settings", BIT(vfio_entry_limit) | BIT(max_map_count), .node = enrich_settings },
 	{ "nvidia", BIT(nvidia_version) | BIT(nvidia_flavour), .node = enrich_nvidia },
 	{ "hugetlb pool", BIT(hugetlb_total_pages) | BIT(hugetlb_free_pages) | BIT(hugetlb_reserved_pages),

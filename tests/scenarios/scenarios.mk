@@ -8,7 +8,7 @@ SCENARIO_OBJ := $(BUILD)/tests/scenarios
 SCENARIO_CFLAGS ?= -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wformat=2 -Wshadow -Werror
 
 # A program is a .c file with a main of its own; all else is shared.
-SCENARIO_MAINS := regmr badreg holder stuckreg storm slowdev_main dropcap progruns quiet staleops edges overflow patient orderings armed foresee
+SCENARIO_MAINS := regmr badreg holder stuckreg storm slowdev_main dropcap progruns quiet staleops edges overflow patient orderings armed foresee decode
 SCENARIO_PROGRAMS := $(patsubst %,$(BUILD)/tests/guest/%,$(patsubst %_main,%,$(SCENARIO_MAINS)))
 SCENARIO_SHARED := $(filter-out $(SCENARIO_MAINS),$(patsubst $(SCENARIO_DIR)/%.c,%,$(wildcard $(SCENARIO_DIR)/*.c)))
 SCENARIO_LIB := $(SCENARIO_OBJ)/libscenario.a

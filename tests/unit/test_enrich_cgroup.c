@@ -39,6 +39,7 @@ static void version_one(void **state)
 	tree_write(&tree, "sys/fs/cgroup/rdma/r/s/rdma.current", "rxe0 hca_handle=1 hca_object=4\n");
 	run();
 	assert_string_equal(facts.cgroup, "/u");
+	assert_string_equal(facts.cgroup_v1, "/m/n");
 	assert_int_equal(facts.cgroup_memory_current_bytes, 4096);
 	assert_int_equal(facts.cgroup_memory_max_bytes, 8192);
 	assert_string_equal(facts.cgroup_max_path, "/m");

@@ -12,7 +12,7 @@ UNIT_TESTS  := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_SHARED := $(patsubst tests/unit/%.c,$(UNIT_DIR)/%.o,tests/unit/support.c $(wildcard tests/unit/prove_*.c))
 UNIT_LIBS   := -lcmocka $(shell $(PKG_CONFIG) --libs libbpf json-c libmicrohttpd) -linih
 FUZZERS     := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SRC    := $(addprefix daemon/,text.c wrap.c names.c facts.c crosscheck.c decode.c pool.c join.c diagnose.c incident.c vmacheck.c unknown.c \
+FUZZ_SRC    := $(addprefix daemon/,text.c wrap.c geometry.c names.c facts.c crosscheck.c decode.c pool.c join.c diagnose.c incident.c vmacheck.c unknown.c \
                report.c sections.c sections_facts.c sections_kernel.c container.c jbuild.c jread.c storm.c shelf.c pipeline.c pipeline_sums.c capture_read.c \
                explain.c steps.c steps_json.c) \
                $(wildcard daemon/causes/*.c)

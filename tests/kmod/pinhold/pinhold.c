@@ -26,6 +26,8 @@
 #include <linux/xarray.h>
 
 #include "pinhold.h"
+#include "find.h"
+#include "blocks.h"
 
 /* Between two batches a killed caller is noticed. */
 #define BATCH_PAGES 512
@@ -40,143 +42,6 @@ struct hold {
 static DEFINE_XARRAY_ALLOC1(holds);
 /* Serialises the life of holds: who finds one in the array may use it while it has the lock. */
 static DEFINE_MUTEX(holds_lock);
-
-/*
- * The kernel does not export the functions below. Their declared types come from its headers,
- * so that a changed signature fails the build and not the guest.
- */
-#ifdef MIGRATETYPE_MASK
-#define MIGRATETYPE_FUNCTION "get_pfnblock_flags_mask"
-static typeof(get_pfnblock_flags_mask) *migratetype_function;
-#else
-#define MIGRATETYPE_FUNCTION "get_pfnblock_migratetype"
-static typeof(get_pfnblock_migratetype) *migratetype_function;
-#endif
-
-static u32 pageblock_migratetype(struct page *page)
-{
-#ifdef MIGRATETYPE_MASK
-	return migratetype_function(page, page_to_pfn(page), MIGRATETYPE_MASK);
-#else
-	return migratetype_function(page, page_to_pfn(page));
-#endif
-}
-
-/* From 6.9 on the count is an inline function of the headers; before folios (5.16) it is that of a head page. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 16, 0)
-#define MAPCOUNT_FUNCTION "total_mapcount"
-static typeof(total_mapcount) *mapcount_function;
-#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
-#define MAPCOUNT_FUNCTION "folio_mapcount"
-static typeof(folio_mapcount) *mapcount_function;
-#endif
-
-static bool functions_found(void)
-{
-#ifdef MAPCOUNT_FUNCTION
-	if (!mapcount_function)
-		return false;
-#endif
-	return migratetype_function;
-}
-
-/*
- * Address of a kernel function that is not exported, or NULL. A kprobe finds it; its address lies
- * behind the function's landing pad where there is one, so the offset, which kallsyms knows, is
- * taken off again.
- */
-static void *find_function(const char *name)
-{
-	struct kprobe probe = { .symbol_name = name };
-	char symbol[KSYM_SYMBOL_LEN];
-	unsigned long offset;
-	const char *plus;
-	void *address;
-
-	if (register_kprobe(&probe))
-		return NULL;
-	address = probe.addr;
-	unregister_kprobe(&probe);
-
-	sprint_symbol(symbol, (unsigned long)address);
-	plus = strchr(symbol, '+');
-	if (!plus || strncmp(symbol, name, plus - symbol) || name[plus - symbol] != '\0' ||
-	    sscanf(plus, "+0x%lx/", &offset) != 1)
-		return NULL;
-	return (char *)address - offset;
-}
-
-static void find_functions(void)
-{
-#ifdef CONFIG_X86_KERNEL_IBT
-	/* The kernel erases landing pads nobody jumps to; a call through a pointer would then fault. */
-	if (boot_cpu_has(X86_FEATURE_IBT)) {
-		pr_warn("this CPU enforces IBT: PINHOLD_RESOLVE is not available\n");
-		return;
-	}
-#endif
-	migratetype_function = find_function(MIGRATETYPE_FUNCTION);
-	if (!migratetype_function)
-		pr_warn("%s not found: PINHOLD_RESOLVE is not available\n", MIGRATETYPE_FUNCTION);
-#ifdef MAPCOUNT_FUNCTION
-	mapcount_function = find_function(MAPCOUNT_FUNCTION);
-	if (!mapcount_function)
-		pr_warn("%s not found: PINHOLD_RESOLVE is not available\n", MAPCOUNT_FUNCTION);
-#endif
-}
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 16, 0)
-static void describe_folio(struct page *page, struct pinhold_resolve *res)
-{
-	struct page *head = compound_head(page);
-	bool large = PageHead(head);
-
-	res->refcount = page_ref_count(head) - 1;
-	res->mapcount = mapcount_function(head);
-	res->order = compound_order(head);
-	res->pincount = large && hpage_pincount_available(head) ? compound_pincount(head) : PINHOLD_PINCOUNT_UNAVAILABLE;
-	res->flags = (PageAnon(head) ? PINHOLD_PAGE_ANON : 0) |
-		     (large ? PINHOLD_PAGE_LARGE : 0) |
-		     (PageHuge(head) ? PINHOLD_PAGE_HUGETLB : 0) |
-		     (page_maybe_dma_pinned(head) ? PINHOLD_PAGE_MAYBE_PINNED : 0);
-}
-#else
-static int mapcount(struct folio *folio)
-{
-#ifdef MAPCOUNT_FUNCTION
-	return mapcount_function(folio);
-#else
-	return folio_mapcount(folio);
-#endif
-}
-
-static void describe_folio(struct page *page, struct pinhold_resolve *res)
-{
-	struct folio *folio = page_folio(page);
-	bool large = folio_test_large(folio);
-
-	res->refcount = folio_ref_count(folio) - 1;
-	res->mapcount = mapcount(folio);
-	res->order = folio_order(folio);
-	res->pincount = large ? atomic_read(&folio->_pincount) : PINHOLD_PINCOUNT_UNAVAILABLE;
-	res->flags = (folio_test_anon(folio) ? PINHOLD_PAGE_ANON : 0) |
-		     (large ? PINHOLD_PAGE_LARGE : 0) |
-		     (folio_test_hugetlb(folio) ? PINHOLD_PAGE_HUGETLB : 0) |
-		     (folio_maybe_dma_pinned(folio) ? PINHOLD_PAGE_MAYBE_PINNED : 0);
-}
-#endif
-
-static void describe(struct page *page, struct pinhold_resolve *res)
-{
-	res->pfn = page_to_pfn(page);
-	res->node = page_to_nid(page);
-	res->zone = zone_idx(page_zone(page));
-	res->migratetype = pageblock_migratetype(page);
-	describe_folio(page, res);
-	res->is_cma = is_migrate_cma(res->migratetype) ? 1 : 0;
-	res->is_movable_zone = res->zone == ZONE_MOVABLE;
-	strscpy(res->zone_name, page_zone(page)->name, sizeof(res->zone_name));
-}
 
 static long resolve(void __user *arg)
 {
@@ -494,68 +359,6 @@ static long keep_mmap_lock(struct pinhold_lock __user *arg)
 	return r;
 }
 
-#if defined(CONFIG_CMA) && defined(CONFIG_MEMORY_ISOLATION)
-/* Where isolation is no bit of its own (6.1, 6.12) it takes the place of the block's type, which is told for the way back. */
-#ifdef MIGRATETYPE_MASK
-#define MARK_AS MIGRATE_MOVABLE, 0, GFP_KERNEL
-#define UNMARK(undo, first, end) undo(first, end, MIGRATE_MOVABLE)
-#else
-#define MARK_AS PB_ISOLATE_MODE_OTHER
-#define UNMARK(undo, first, end) undo(first, end)
-#endif
-
-static long mark_block(struct pinhold_isolate *block)
-{
-	typeof(start_isolate_page_range) *start = find_function("start_isolate_page_range");
-	struct page *page;
-	int got;
-
-	if (!start)
-		return -ENOSYS;
-	got = get_user_pages_fast(block->addr & PAGE_MASK, 1, 0, &page);
-	if (got != 1)
-		return got < 0 ? got : -EFAULT;
-	block->pfn = ALIGN_DOWN(page_to_pfn(page), pageblock_nr_pages);
-	put_page(page);
-	return start(block->pfn, block->pfn + pageblock_nr_pages, MARK_AS);
-}
-
-static long unmark_block(const struct pinhold_isolate *block)
-{
-	typeof(undo_isolate_page_range) *undo = find_function("undo_isolate_page_range");
-
-	if (!undo)
-		return -ENOSYS;
-	if (!pfn_valid(block->pfn) || !IS_ALIGNED(block->pfn, pageblock_nr_pages))
-		return -EINVAL;
-	UNMARK(undo, block->pfn, block->pfn + pageblock_nr_pages);
-	return 0;
-}
-#else
-static long mark_block(struct pinhold_isolate *block)
-{
-	return -EOPNOTSUPP;
-}
-
-static long unmark_block(const struct pinhold_isolate *block)
-{
-	return -EOPNOTSUPP;
-}
-#endif
-
-static long isolate(void __user *arg)
-{
-	struct pinhold_isolate block;
-	long r;
-
-	if (copy_from_user(&block, arg, sizeof(block)))
-		return -EFAULT;
-	r = block.off ? unmark_block(&block) : mark_block(&block);
-	if (r)
-		return r;
-	return copy_to_user(arg, &block, sizeof(block)) ? -EFAULT : 0;
-}
-
 static long pinhold_ioctl(struct file *file, unsigned int command, unsigned long arg)
 {
 	void __user *user = (void __user *)arg;
@@ -573,6 +376,8 @@ static long pinhold_ioctl(struct file *file, unsigned int command, unsigned long
 		return keep_mmap_lock(user);
 	case PINHOLD_ISOLATE:
 		return isolate(user);
+	case PINHOLD_BLOCK:
+		return make_block(file, user);
 	default:
 		return -ENOTTY;
 	}
@@ -591,6 +396,7 @@ static int pinhold_release(struct inode *inode, struct file *file)
 		hold_free(hold);
 	}
 	mutex_unlock(&holds_lock);
+	blocks_release(file);
 	return 0;
 }
 
@@ -598,6 +404,7 @@ static const struct file_operations pinhold_fops = {
 	.owner = THIS_MODULE,	/* an open descriptor keeps the module: only kept holds remain at exit */
 	.unlocked_ioctl = pinhold_ioctl,
 	.release = pinhold_release,
+	.mmap = map_block,
 };
 
 static struct miscdevice pinhold_device = {
@@ -606,48 +413,6 @@ static struct miscdevice pinhold_device = {
 	.fops = &pinhold_fops,
 	.mode = 0600,
 };
-
-/* --- CMA of no area ----------------------------------------------------------------- */
-
-static unsigned int cma_blocks;
-module_param(cma_blocks, uint, 0444);
-MODULE_PARM_DESC(cma_blocks, "pageblocks to give to the allocator as MIGRATE_CMA that belong to no area, for as long as the kernel runs");
-
-#if defined(CONFIG_CMA) && !defined(MIGRATETYPE_MASK)
-/*
- * What kexec handover does with its scratch memory (kernel/liveupdate/kexec_handover.c, kho_init(), and
- * init_cma_reserved_pageblock() of mm/mm_init.c, which is gone once the kernel runs): a pageblock is marked and freed.
- */
-static int leave_cma(void)
-{
-	typeof(init_pageblock_migratetype) *mark = find_function("init_pageblock_migratetype");
-	struct page *page, *next, *all = NULL;
-	unsigned int i;
-
-	if (!mark)
-		return -ENOSYS;
-	for (i = 0; i < cma_blocks; i++) {
-		page = alloc_pages(GFP_HIGHUSER_MOVABLE | __GFP_NOWARN | __GFP_NORETRY, pageblock_order);
-		if (!page)
-			break;
-		page->private = (unsigned long)all;
-		all = page;
-	}
-	for (page = all; page; page = next) {
-		next = (struct page *)page->private;
-		page->private = 0;
-		mark(page, MIGRATE_CMA, false);
-		page_zone(page)->cma_pages += pageblock_nr_pages;
-		__free_pages(page, pageblock_order);
-	}
-	return i == cma_blocks ? 0 : -ENOMEM;
-}
-#else
-static int leave_cma(void)
-{
-	return -EOPNOTSUPP;
-}
-#endif
 
 static int __init pinhold_init(void)
 {

@@ -47,8 +47,12 @@ enum {
 #define PINHOLD_PAGE_LARGE	  (1u << 1)
 #define PINHOLD_PAGE_HUGETLB	  (1u << 2)
 #define PINHOLD_PAGE_MAYBE_PINNED (1u << 3)	/* folio_maybe_dma_pinned() */
+#define PINHOLD_PAGE_KSM	  (1u << 4)
+#define PINHOLD_PAGE_SWAPBACKED	  (1u << 5)
+#define PINHOLD_PAGE_MAPPING	  (1u << 6)	/* of a file or of shmem */
 
 #define PINHOLD_PINCOUNT_UNAVAILABLE 0xffffffffffffffffull
+#define PINHOLD_EXPECTED_UNAVAILABLE (-1)	/* this kernel has no such function, or not for modules */
 
 /*
  * Where the caller's page at addr lies and who counts on it, as the kernel's own functions say.
@@ -72,6 +76,9 @@ struct pinhold_resolve {
 	__u32 is_movable_zone;	/* the zone is ZONE_MOVABLE */
 	__u32 pad;
 	char zone_name[16];
+	char migratetype_name[24];	/* as enum migratetype of the kernel's headers has it */
+	__u64 head_pfn;		/* of compound_head() */
+	__s64 expected;		/* folio_expected_ref_count() */
 };
 
 /* Takes all pages that [addr, addr + len) touches, or none. */
@@ -113,17 +120,49 @@ struct pinhold_isolate {
 	__u32 pad;
 };
 
+/* Pageblock types by what they are called: their numbers are each kernel's own. */
+enum {
+	PINHOLD_TYPE_UNMOVABLE,
+	PINHOLD_TYPE_MOVABLE,
+	PINHOLD_TYPE_RECLAIMABLE,
+	PINHOLD_TYPE_HIGHATOMIC,
+	PINHOLD_TYPE_CMA,
+	PINHOLD_TYPE_ISOLATE,
+	PINHOLD_TYPE_ISOLATE_CMA,	/* CMA that is being isolated, where the kernel keeps both */
+	PINHOLD_TYPE_MAX
+};
+
+enum { PINHOLD_ZONE_DMA, PINHOLD_ZONE_DMA32, PINHOLD_ZONE_NORMAL, PINHOLD_ZONE_MOVABLE, PINHOLD_ZONE_MAX };
+
+/*
+ * Takes one whole pageblock of a zone, and marks it with a type, both as long as the descriptor is open; mmap() of the
+ * descriptor at offset id * page size maps its pages, as a driver would map what it has allocated. With `whole` they
+ * are one folio, else small ones. ENOMEM: no such block is free; ENXIO: there is no such zone or node; EOPNOTSUPP:
+ * this kernel has no such type.
+ */
+struct pinhold_block {
+	__u32 zone;	/* in */
+	__u32 node;	/* in */
+	__u32 type;	/* in */
+	__u32 whole;	/* in */
+	__u32 id;	/* out */
+	__u32 pages;	/* out */
+	__u64 pfn;	/* out */
+};
+
 #define PINHOLD_RESOLVE _IOWR('P', 1, struct pinhold_resolve)
 #define PINHOLD_PIN	_IOWR('P', 2, struct pinhold_pin)
 #define PINHOLD_UNPIN	_IOW('P', 3, struct pinhold_state)
 #define PINHOLD_STATE	_IOWR('P', 4, struct pinhold_state)
 #define PINHOLD_LOCK	_IOWR('P', 5, struct pinhold_lock)
 #define PINHOLD_ISOLATE _IOWR('P', 6, struct pinhold_isolate)
+#define PINHOLD_BLOCK	_IOWR('P', 7, struct pinhold_block)
 
-_Static_assert(sizeof(struct pinhold_resolve) == 80, "struct pinhold_resolve has a hole");
+_Static_assert(sizeof(struct pinhold_resolve) == 120, "struct pinhold_resolve has a hole");
 _Static_assert(sizeof(struct pinhold_pin) == 24, "struct pinhold_pin has a hole");
 _Static_assert(sizeof(struct pinhold_state) == 16, "struct pinhold_state has a hole");
 _Static_assert(sizeof(struct pinhold_lock) == 16, "struct pinhold_lock has a hole");
 _Static_assert(sizeof(struct pinhold_isolate) == 24, "struct pinhold_isolate has a hole");
+_Static_assert(sizeof(struct pinhold_block) == 32, "struct pinhold_block has a hole");
 
 #endif
