@@ -131,23 +131,29 @@ rxe_active() { grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state 2>/dev/nu
 
 # Whatever is still not as it was.
 still_there() {
-	[ "$(wc -l </proc/swaps)" -le 1 ] || left "swap: $(tail -n 1 /proc/swaps)"
-	for loop in /sys/block/loop*/loop/backing_file; do [ ! -e "$loop" ] || left "$loop"; done
-	for group in $(groups); do left "control group $group"; done
-	for mounted in $(mounts | grep -vxFf $LAB/mounts); do left "mounted: $mounted"; done
-	for module in $(modules_more); do left "module $(grep "^$module " /proc/modules | cut -d ' ' -f 1-4)"; done
-	settings | grep -vxFf $LAB/settings | while read -r setting value; do left "$setting is $value"; done
-	within 50 rxe_active || left "the RDMA device rxe0 is not active"
+	[ "$(wc -l </proc/swaps)" -le 1 ] || echo "swap: $(tail -n 1 /proc/swaps)"
+	for loop in /sys/block/loop*/loop/backing_file; do [ ! -e "$loop" ] || echo "$loop"; done
+	for group in $(groups); do echo "control group $group"; done
+	for mounted in $(mounts | grep -vxFf $LAB/mounts); do echo "mounted: $mounted"; done
+	for module in $(modules_more); do echo "module $(grep "^$module " /proc/modules | cut -d ' ' -f 1-4)"; done
+	settings | grep -vxFf $LAB/settings | while read -r setting value; do echo "$setting is $value"; done
+	rxe_active || echo "the RDMA device rxe0 is not active"
 }
 
-undo() {
-	trace_clean
+# A process that was killed may hold its files for a moment yet.
+put_back() {
 	mounts_clean
 	groups_clean
 	modules_clean
 	settings_clean
 	network_clean
-	still_there
+	still_there >$LAB/still_there
+	[ ! -s $LAB/still_there ]
+}
+
+undo() {
+	trace_clean
+	within 20 put_back || cat $LAB/still_there >>/out/left_behind
 	echo 3 >/proc/sys/vm/drop_caches
 }
 
