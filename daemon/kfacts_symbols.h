@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #define SYMBOLS_MAX 192
-#define SYMBOL_FULL_LEN 128	/* with suffixes; KSYM_NAME_LEN was that before v6.1 */
+#define SYMBOL_FULL_LEN 96	/* with suffixes: those that are hooked, .llvm and a number, have room */
 
 /* What a function under a name with a suffix is to the one without. */
 enum made {

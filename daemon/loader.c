@@ -146,6 +146,14 @@ static int map_memory(const struct bpf_object *obj, const char *name, size_t siz
 	return 0;
 }
 
+/* The kernels without pinwhy trace are those that WARN of a map whose entries are made when they are needed. */
+static int map_of_no_use(struct bpf_map *map)
+{
+	int err = bpf_map__set_map_flags(map, 0);
+
+	return err ? err : bpf_map__set_max_entries(map, 1);
+}
+
 static int make_maps(struct loader *l, uint32_t ring_bytes)
 {
 	int err, ncpus = libbpf_num_possible_cpus();
@@ -159,6 +167,8 @@ static int make_maps(struct loader *l, uint32_t ring_bytes)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(l->maps, "events"), ring_bytes);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(l->maps, "counters"), l->ncpus);
+	if (!err && !kfacts_loops(l->kf))
+		err = map_of_no_use(bpf_object__find_map_by_name(l->maps, "traced"));
 	if (err)
 		return err;
 	prog = bpf_object__find_program_by_name(l->maps, "calibrate");

@@ -320,7 +320,7 @@ int planned_add_modules(struct planned *p, const char *path, char *error)
 /* Fills what there is to say of the whole list; *ret_functions of vmlinux. -EINVAL: line *ret_line is none of such a list. */
 static int take_census(struct planned *p, FILE *list, uint32_t *ret_line, uint32_t *ret_functions)
 {
-	char line[512], full[SYMBOL_FULL_LEN * 2], module[NAME_LEN], type;
+	char line[512], full[256], module[NAME_LEN], type;
 	struct module *m;
 	int err = 0, n;
 

@@ -53,16 +53,9 @@ struct frame_search {
 };
 
 #ifdef PINWHY_BASIC
+/* A walk for each frame is more than an old verifier gets through; the build id names the file as well. */
 static __always_inline void library_at(__u64 address, char *library)
 {
-	struct vm_area_struct *vma = (void *)vma_find(address);
-	struct file *file;
-
-	if (error_of_pointer((__u64)vma))
-		return;
-	file = BPF_CORE_READ(vma, vm_file);
-	if (file)
-		bpf_probe_read_kernel_str(library, WIRE_LIBRARY_LEN, BPF_CORE_READ(file, f_path.dentry, d_name.name));
 }
 #else
 static long frame_library(struct task_struct *task, struct vm_area_struct *vma, void *ctx)
@@ -84,7 +77,7 @@ static __always_inline void library_at(__u64 address, char *library)
  * The kernel writes its own, smaller entries to where ours go: the last is widened first, so that none
  * is overwritten before it was read.
  */
-static long frame_widen(__u32 n, void *ctx)
+CALLED_BACK long frame_widen(__u32 n, void *ctx)
 {
 	struct frame_search *f = ctx;
 	__u32 i = WIRE_STACK_MAX - 1 - n;

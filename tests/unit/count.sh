@@ -3,12 +3,12 @@
 # and end with finish.
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # suite and build are the caller's
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 pass() { passed=$((passed + 1)); }
 fail() { failed=$((failed + 1)); printf 'FAIL %s: %s\n' "$suite" "$*"; }
 finish() {
 	mkdir -p "$build/tests/counts"
-	printf '%s %d %d 0\n' "$suite" "$passed" "$failed" >"$build/tests/counts/$suite.txt"
+	printf '%s %d %d %d\n' "$suite" "$passed" "$failed" "$skipped" >"$build/tests/counts/$suite.txt"
 	printf '%s: %d passed, %d failed\n' "$suite" "$passed" "$failed"
 	((failed == 0))
 }
