@@ -367,6 +367,8 @@ static void load_missing(struct loader *l, enum object_id o)
 
 	for (int i = 0; i < NSLOTS; i++)
 		wanted |= missing(l, i, o);
+	if (!wanted)
+		ob->stale = false;
 	if (!wanted || (ob->obj && !ob->stale))
 		return;
 	bpf_object__close(ob->obj);

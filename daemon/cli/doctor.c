@@ -363,7 +363,8 @@ static void print_layouts(const struct examination *x)
 	const struct layout_of *l;
 
 	for (uint32_t i = 0; x->loader && (l = loader_layout(x->loader, i)); i++) {
-		printf("  structs   %-18s from %s%s", l->module, rdma_layout_word(l->source), l->foreign ? ", out of tree" : "");
+		printf("  structs   %-18s %s%s%s", l->module, l->source == LAYOUT_OWN_BTF || l->source == LAYOUT_KERNEL_BTF ? "from " : "",
+		       rdma_layout_word(l->source), l->foreign ? ", out of tree" : "");
 		if (l->differ)
 			printf(", %u fields lie elsewhere than in the kernel's BTF", l->differ);
 		putchar('\n');
