@@ -176,8 +176,11 @@ static int calibrate(const struct loader *l)
 
 static int load_with_maps(const struct loader *l, struct bpf_object *obj)
 {
+	struct bpf_program *end = bpf_object__find_program_by_name(obj, END_PROGRAM);
 	int err = set_cfg(l, obj);
 
+	if (end)
+		bpf_program__set_autoload(end, true);
 	if (!err)
 		err = loader_share_maps(l, obj);
 	return err ? err : bpf_object__load(obj);
@@ -348,6 +351,8 @@ static int load_object(struct loader *l, enum object_id o, const char *only, str
 		bpf_program__set_autoload(bpf_object__find_program_by_name(obj, s->chosen->program), true);
 	}
 	err = load_with_maps(l, obj);
+	if (!err)
+		err = loader_place_end(l, o, obj);
 	if (err) {
 		bpf_object__close(obj);
 		return err;

@@ -127,6 +127,7 @@ void loader_detach_object(struct loader *l, enum object_id o)
 		return;
 	stop_following(l);
 	detach_slots(l, o);
+	loader_drop_end(l, o);
 	forget_object(&l->objects[o]);
 }
 
@@ -142,6 +143,8 @@ void loader_detach(struct loader *l)
 	l->modules_seen = 0; /* attached again when asked to */
 	stop_following(l);
 	detach_slots(l, -1);
-	for (int o = 0; o < NOBJECTS; o++)
+	for (int o = 0; o < NOBJECTS; o++) {
+		loader_drop_end(l, o);
 		forget_object(&l->objects[o]);
+	}
 }
