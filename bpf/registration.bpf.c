@@ -8,6 +8,8 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+REGISTRATION_FAILED
+
 /*
  * slots reg_mr, rereg_mr (ib_uverbs_reg_mr(attrs), ib_uverbs_rereg_mr: drivers/infiniband/core/
  * uverbs_cmd.c), reg_mr_ioctl, reg_dmabuf, dm_mr (handlers of uverbs_std_types_mr.c and _dm.c),
@@ -35,7 +37,8 @@ static __always_inline int command_enter(__u16 api, void *attrs)
 	SEC("?kretprobe/" #function)                                                                \
 	int slot##_exit__kretprobe(struct pt_regs *ctx)                                             \
 	{                                                                                           \
-		return entry_exit(ctx, WIRE_API_##api, WIRE_FN_##fn, (int)PT_REGS_RC(ctx), true);   \
+		return entry_exit(ctx, WIRE_API_##api, WIRE_FN_##fn, (int)PT_REGS_RC(ctx), true, \
+				  WIRE_ENDS_REGISTRATION);   \
 	}
 
 COMMAND(reg_mr, REG_MR, UVERBS, ib_uverbs_reg_mr)
@@ -89,7 +92,7 @@ static __always_inline int umem_exit(void *ctx, __u64 umem)
 	else
 		s->stage = WIRE_STAGE_PINNED;
 	if (s->api == WIRE_API_UMEM)
-		registration_end(ctx, s, result);
+		registration_end(ctx, s, result, WIRE_ENDS_REGISTRATION);
 	return 0;
 }
 

@@ -7,7 +7,9 @@
  * Whether there may be one is asked at the call's begin, which regions there are at its end. What ends with
  * its process (exit_mmap) goes through none of these functions.
  */
-#include "end.bpf.h"
+#include "task.bpf.h"
+#include "verbs.bpf.h"
+#include "vma.bpf.h"
 #include "regions.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

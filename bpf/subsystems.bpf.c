@@ -8,6 +8,8 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+REGISTRATION_FAILED
+
 /* --- io_uring ------------------------------------------------------------------- */
 
 /*
@@ -54,7 +56,7 @@ int uring_exit__kretprobe(struct pt_regs *ctx)
 
 	if (s && s->api == WIRE_API_IO_URING && result < 0 && !s->nchain)
 		uring_next_buffer(s);
-	return entry_exit(ctx, WIRE_API_IO_URING, WIRE_FN_URING, result, true);
+	return entry_exit(ctx, WIRE_API_IO_URING, WIRE_FN_URING, result, true, WIRE_ENDS_SUBSYSTEMS);
 }
 
 /* What the buffer would charge to the ring's user; the charge itself is inlined in 7.3. A huge page counts whole. */
@@ -142,7 +144,7 @@ int xdp_umem_enter__kprobe(struct pt_regs *ctx)
 SEC("?kretprobe/xdp_umem_create")
 int xdp_umem_exit__kretprobe(struct pt_regs *ctx)
 {
-	return entry_exit(ctx, WIRE_API_XDP_UMEM, WIRE_FN_XDP_UMEM, error_of_pointer(PT_REGS_RC(ctx)), true);
+	return entry_exit(ctx, WIRE_API_XDP_UMEM, WIRE_FN_XDP_UMEM, error_of_pointer(PT_REGS_RC(ctx)), true, WIRE_ENDS_SUBSYSTEMS);
 }
 
 /* --- VFIO ------------------------------------------------------------------------ */
@@ -175,7 +177,7 @@ SEC("?kretprobe/vfio_iommu_type1_ioctl")
 int vfio_map_exit__kretprobe(struct pt_regs *ctx)
 {
 	/* Without a span it is another ioctl, or a map that could not be followed: nothing tells which. */
-	return entry_exit(ctx, WIRE_API_VFIO_MAP, WIRE_FN_VFIO_MAP, PT_REGS_RC(ctx), false);
+	return entry_exit(ctx, WIRE_API_VFIO_MAP, WIRE_FN_VFIO_MAP, PT_REGS_RC(ctx), false, WIRE_ENDS_SUBSYSTEMS);
 }
 
 /* --- fork protection --------------------------------------------------------------- */
@@ -207,5 +209,5 @@ int fork_madvise_enter__kprobe(struct pt_regs *ctx)
 SEC("?kretprobe/do_madvise")
 int fork_madvise_exit__kretprobe(struct pt_regs *ctx)
 {
-	return entry_exit(ctx, WIRE_API_FORK_MADVISE, WIRE_FN_MADVISE, (int)PT_REGS_RC(ctx), false);
+	return entry_exit(ctx, WIRE_API_FORK_MADVISE, WIRE_FN_MADVISE, (int)PT_REGS_RC(ctx), false, WIRE_ENDS_SUBSYSTEMS);
 }

@@ -210,8 +210,11 @@ static int calibrate(const struct loader *l)
 
 static int load_with_maps(const struct loader *l, struct bpf_object *obj)
 {
+	struct bpf_program *end = bpf_object__find_program_by_name(obj, END_PROGRAM);
 	int err = set_cfg(l, obj);
 
+	if (end)
+		bpf_program__set_autoload(end, true);
 	if (!err)
 		err = loader_share_maps(l, obj);
 	return err ? err : bpf_object__load(obj);
@@ -317,6 +320,8 @@ static int load_object(struct loader *l, enum object_id o, const char *only, str
 	err = loader_reuse_own_maps(l, &l->objects[o], obj);
 	if (!err)
 		err = load_with_maps(l, obj);
+	if (!err)
+		err = loader_place_end(l, o, obj);
 	if (err) {
 		bpf_object__close(obj);
 		return err;
@@ -507,9 +512,12 @@ static void drop_dead(struct loader *l)
 		if (l->slots[i].link && *needs && !l->slots[slot_index(needs)].link)
 			loader_detach_slot(l, i);
 	}
-	for (int o = 0; o < NOBJECTS; o++)
-		if (!loader_object_lives(l, (enum object_id)o))
-			loader_forget_object(&l->objects[o]);
+	for (int o = 0; o < NOBJECTS; o++) {
+		if (loader_object_lives(l, (enum object_id)o))
+			continue;
+		loader_drop_end(l, (enum object_id)o);
+		loader_forget_object(&l->objects[o]);
+	}
 }
 
 static bool stale_objects(const struct loader *l)

@@ -134,6 +134,8 @@ void loader_detach(struct loader *l)
 	l->modules_seen = 0; /* attached again when asked to */
 	stop_following(l);
 	detach_slots(l, -1);
-	for (int o = 0; o < NOBJECTS; o++)
+	for (int o = 0; o < NOBJECTS; o++) {
+		loader_drop_end(l, (enum object_id)o);
 		loader_forget_object(&l->objects[o]);
+	}
 }

@@ -24,6 +24,44 @@ int loader_share_maps(const struct loader *l, struct bpf_object *obj)
 	return err;
 }
 
+/* Objects in which registrations end, and their places in the map. */
+static const struct {
+	enum object_id object;
+	enum wire_ends place;
+} ends[] = {
+	{ OBJECT_registration, WIRE_ENDS_REGISTRATION },
+	{ OBJECT_subsystems, WIRE_ENDS_SUBSYSTEMS },
+};
+
+static int end_place(enum object_id o, uint32_t *ret_place)
+{
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (ends[i].object != o)
+			continue;
+		*ret_place = ends[i].place;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int loader_place_end(const struct loader *l, enum object_id o, const struct bpf_object *obj)
+{
+	int fd = bpf_program__fd(bpf_object__find_program_by_name(obj, END_PROGRAM));
+	uint32_t place;
+
+	if (end_place(o, &place))
+		return 0;
+	return bpf_map_update_elem(bpf_object__find_map_fd_by_name(l->maps, "ends"), &place, &fd, BPF_ANY) ? -errno : 0;
+}
+
+void loader_drop_end(const struct loader *l, enum object_id o)
+{
+	uint32_t place;
+
+	if (!end_place(o, &place))
+		bpf_map_delete_elem(bpf_object__find_map_fd_by_name(l->maps, "ends"), &place);
+}
+
 int map_bytes_told(FILE *fdinfo, uint64_t *ret_bytes)
 {
 	unsigned long long type = 0, entries = 0, bytes = 0;

@@ -111,6 +111,12 @@ int loader_load_whole(struct loader *l, const struct object_row *row, struct bpf
 
 /* Hands the maps made from maps.bpf.o to another object, before it is loaded. */
 int loader_share_maps(const struct loader *l, struct bpf_object *obj);
+
+/* The program to which exits jump that have a failure to tell of: end.bpf.h. */
+#define END_PROGRAM "registration_failed"
+/* Puts that of a loaded object in its place, before a hook of it is attached; -errno. Drop it when the last hook has gone. */
+int loader_place_end(const struct loader *l, enum object_id o, const struct bpf_object *obj);
+void loader_drop_end(const struct loader *l, enum object_id o);
 /* Kernel memory of the maps that an object, which is loaded, does not have from there. */
 uint64_t loader_own_map_bytes(const struct loader *l, const struct bpf_object *obj);
 /* Keeps all maps of the first instance of an object, which is loaded, for the next ones. */

@@ -240,18 +240,17 @@ static __always_inline void registration_unfollowed(void *ctx, __u16 api, __s64 
 	});
 }
 
-/* Success leaves by the second test: counters only, no event. */
-static __always_inline void registration_end(void *ctx, struct wire_span *s, __s64 result)
+/*
+ * What a failure tells is one program of its object, WIRE_ENDS_<ends>, to which each exit jumps: inlined in all of them it was two
+ * thirds of what the kernel's verifier had to look at when pinwhy starts.
+ */
+static __always_inline int registration_told(void *ctx)
 {
+	struct wire_span *s = span_find();
 	bool sent;
 
-	count_result(s->api, result);
-	count_latency(bpf_ktime_get_ns() - s->start_ns);
-	step_end(s, result);
-	if (!result && s->reported_id != s->id) {
-		span_close(s);
-		return;
-	}
+	if (!s)
+		return 0;
 	if (!s->nvmas && s->address && s->length && s->have & (WIRE_HAVE_UMEM | WIRE_HAVE_ARGS))
 		span_vmas(s);
 	look_again(s);
@@ -262,7 +261,7 @@ static __always_inline void registration_end(void *ctx, struct wire_span *s, __s
 #endif
 	EMIT(wire_reg_end, REG_END, s->id, e, sent, {
 		read_span(e, s);
-		e->result = result;
+		e->result = s->result;
 		read_task(e);
 		read_fate(e);
 		read_export(e);
@@ -271,14 +270,36 @@ static __always_inline void registration_end(void *ctx, struct wire_span *s, __s
 		read_stack(e, ctx);
 	});
 	span_close(s);
+	return 0;
 }
 
+#define REGISTRATION_FAILED                                                                         \
+	SEC("?kprobe")                                                                              \
+	int registration_failed(struct pt_regs *ctx)                                                \
+	{                                                                                           \
+		return registration_told(ctx);                                                      \
+	}
+
+/* Success leaves by the second test: counters only, no event. Does not return when there is something to tell. */
+static __always_inline void registration_end(void *ctx, struct wire_span *s, __s64 result, enum wire_ends here)
+{
+	count_result(s->api, result);
+	count_latency(bpf_ktime_get_ns() - s->start_ns);
+	step_end(s, result);
+	s->result = result;
+	if (result || s->reported_id == s->id)
+		bpf_tail_call(ctx, &ends, here);
+	/* The place is filled before a hook is attached: what was to be told and gets here is counted as lost. */
+	if (result)
+		COUNT(ends_without_span);
+	span_close(s);
+}
 
 /*
  * The return of an entry point. `all`: whatever returns from this function is such a registration, so that
  * one without a span is counted and told all the same.
  */
-static __always_inline int entry_exit(void *ctx, __u16 api, __u32 fn, __s64 result, bool all)
+static __always_inline int entry_exit(void *ctx, __u16 api, __u32 fn, __s64 result, bool all, enum wire_ends here)
 {
 	struct wire_span *s = span_find();
 
@@ -290,7 +311,7 @@ static __always_inline int entry_exit(void *ctx, __u16 api, __u32 fn, __s64 resu
 	}
 	if (result)
 		chain_push(s, fn, result);
-	registration_end(ctx, s, result);
+	registration_end(ctx, s, result, here);
 	return 0;
 }
 

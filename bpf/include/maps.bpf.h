@@ -18,6 +18,7 @@ enum {
 	BPF_F_MMAPABLE = 1U << 10,
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PROG_ARRAY = 3,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
@@ -58,6 +59,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct wire_counters);
 } counters SEC(".maps");
+
+/* The program of each object that tells of a failed registration: see end.bpf.h. The loader fills it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, WIRE_ENDS_MAX);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} ends SEC(".maps");
 
 /* The OOM killer's latest victims, by tgid. */
 struct {

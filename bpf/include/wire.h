@@ -40,6 +40,9 @@ enum wire_kind {
 #undef EVENT
 };
 
+/* Objects in which registrations end. */
+enum wire_ends { WIRE_ENDS_REGISTRATION, WIRE_ENDS_SUBSYSTEMS, WIRE_ENDS_MAX };
+
 /* Where a hook fired: the function in the errno chain. */
 enum wire_fn {
 	WIRE_FN_NONE = 0,
@@ -287,6 +290,7 @@ struct wire_span {
 	__u32 modpin_at;	/* place of the first */
 	__u32 modpins_near;	/* the process has one in the range */
 	__u32 modpin_pages;	/* of the folio that is looked at, from its address on */
+	__s64 result;		/* of the registration, for the program that tells of its end */
 };
 
 /* What a VMA lookup at the first page of the failing pin found. */
