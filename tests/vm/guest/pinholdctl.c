@@ -153,12 +153,13 @@ static void test_resolve(void)
 	unsigned char *page = settled_page();
 	struct pinhold_resolve res = resolve(page);
 	uint64_t pfn = pagemap_pfn(page);
+	uint32_t flags = PINHOLD_PAGE_ANON | PINHOLD_PAGE_SWAPBACKED;
 
 	verdict(res.pfn == pfn && pfn, "pinhold_resolve_pfn", "pinhold says %#" PRIx64 ", pagemap %#" PRIx64,
 		(uint64_t)res.pfn, pfn);
-	verdict(res.refcount == 1 && res.mapcount == 1 && res.order == 0 && res.flags == PINHOLD_PAGE_ANON,
+	verdict(res.refcount == 1 && res.mapcount == 1 && res.order == 0 && res.flags == flags,
 		"pinhold_resolve_counts", "refcount %u mapcount %u order %u flags %#x, expected 1 1 0 %#x",
-		res.refcount, res.mapcount, res.order, res.flags, PINHOLD_PAGE_ANON);
+		res.refcount, res.mapcount, res.order, res.flags, flags);
 	verdict(res.pincount == PINHOLD_PINCOUNT_UNAVAILABLE, "pinhold_resolve_no_pincount",
 		"a small page has pincount %" PRIu64, (uint64_t)res.pincount);
 }

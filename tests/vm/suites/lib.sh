@@ -110,6 +110,9 @@ expect_true() {
 # field FILE PATH...: values of one JSON document on one line, "null" for what is not there: .a.b, .a[0].b, ".a|length".
 field() { /tests/bin/lab fields "$@"; }
 
+# Must a long-term pin leave ZONE_MOVABLE? The rule came with a reason to migrate (5.13).
+pins_leave_movable() { grep -q '"longterm_pin"' /sys/kernel/tracing/events/migrate/mm_migrate_pages/format; }
+
 # Ends the suite: 1 when a test failed.
 done_testing() {
 	! grep -q '^FAIL ' "$RESULTS"

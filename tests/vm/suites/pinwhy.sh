@@ -211,9 +211,6 @@ play_end() {
 # does: what the module that does it is to be told.
 left_cma() { sed -n 's/.* pinhold\.\(cma_blocks=[0-9]*\).*/\1/p' /proc/cmdline; }
 
-# Must a long-term pin leave ZONE_MOVABLE? The rule came with a reason to migrate (5.13).
-pins_leave_movable() { grep -q '"longterm_pin"' /sys/kernel/tracing/events/migrate/mm_migrate_pages/format; }
-
 movable_zone() { awk '/^Node/ { movable = /Movable/ } movable && $1 == "present" { n += $2 } END { exit !(n > 0) }' /proc/zoneinfo; }
 
 # The area of this boot that a long-term pin must leave, by the kernel's own tables: cma, movable or none.
