@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,12 +50,28 @@ static void uring_give(void)
 
 static uint64_t emptied;
 
+/* What the kernel counts against this process. io_uring on 6.1 charges a huge page as a whole for a part of it. */
+static uint64_t pinned_bytes(void)
+{
+	unsigned long long kib = 0;
+	char line[256];
+	FILE *f = fopen("/proc/self/status", "re");
+
+	if (!f)
+		die_errno("/proc/self/status");
+	while (fgets(line, sizeof(line), f) && sscanf(line, "VmPin: %llu kB", &kib) != 1)
+		;
+	fclose(f);
+	return kib * 1024;
+}
+
 static void isolated_take(const struct region *region, const struct positions *positions, uint32_t references)
 {
 	uint64_t address = region_page(region, positions->index[0]);
 	int err;
 
 	uring_take(region, positions, references);
+	first_pin_charged = pinned_bytes();
 	err = block_isolate(address, &emptied);
 	if (err)
 		die("the block of the page cannot be marked: %s", errno_name(err));
