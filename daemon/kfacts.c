@@ -547,7 +547,7 @@ static void sections_from_core(const struct kfacts *kf, struct wire_cfg *cfg)
 	const char *module;
 	char *text;
 
-	if (kfacts_symbol(kf, "mem_section", &module) != ANSWER_NO || kfacts_addresses_hidden(kf) || vmcoreinfo_read(KCORE, &text))
+	if (strcmp(kf->kallsyms, RUNNING_KALLSYMS) || kfacts_symbol(kf, "mem_section", &module) != ANSWER_NO || kfacts_addresses_hidden(kf) || vmcoreinfo_read(KCORE, &text))
 		return;
 	if (vmcoreinfo_value(text, "SYMBOL(mem_section)", 16, &roots) && vmcoreinfo_value(text, "LENGTH(mem_section)", 10, &n)) {
 		cfg->section_roots = roots;

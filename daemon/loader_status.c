@@ -98,14 +98,31 @@ const char *loader_refusal(int err)
 	return privileges_refusal(err, libbpf_said);
 }
 
+/* Hooks of the registrations themselves were tried, and none got through. */
+static bool registrations_refused(const struct loader *l)
+{
+	bool failed = false;
+
+	for (int i = 0; i < NSLOTS; i++) {
+		const struct slot *s = &l->slots[i];
+
+		if (slot_rows[i].object != OBJECT_registration)
+			continue;
+		if (s->link)
+			return false;
+		failed |= s->state == SLOT_LOAD_FAILED || s->state == SLOT_ATTACH_FAILED;
+	}
+	return failed;
+}
+
 bool loader_allowed(const struct loader *l, const char **ret_why)
 {
-	/* Tracepoints alone see no registration. */
-	for (int i = 0; i < NSLOTS; i++)
-		if (l->slots[i].link && l->slots[i].chosen->kind != ATTACH_TRACEPOINT)
-			return true;
 	if (!l->refused)
 		return true;
+	/* Tracepoints alone see no registration. */
+	for (int i = 0; i < NSLOTS; i++)
+		if (l->slots[i].link && l->slots[i].chosen->kind != ATTACH_TRACEPOINT && !registrations_refused(l))
+			return true;
 	*ret_why = loader_refusal(l->refused);
 	return false;
 }

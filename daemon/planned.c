@@ -21,7 +21,7 @@
 #if defined(__x86_64__)
 #define ARCH_MEMBER "orig_ax"
 #else
-#define ARCH_MEMBER "pstate"
+#define ARCH_MEMBER "orig_x0"
 #endif
 
 struct module {

@@ -69,6 +69,22 @@ bool privileges_module_btf(void)
 	return privileges_effective() & (1ULL << CAP_SYS_ADMIN);
 }
 
+/* security/perf: "disallow all unpriv perf event use", a patch that is not upstream; CAP_PERFMON does not do there. */
+#define PERF_PARANOID_ADMIN 3
+
+static int perf_paranoid(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int level = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%d", &level) != 1)
+		level = 0;
+	fclose(f);
+	return level;
+}
+
 /* "CAP_BPF and CAP_PERFMON": what loading itself needs. "": nothing is missing of that. */
 static void name_missing(char *text, size_t size)
 {
@@ -102,6 +118,11 @@ const char *privileges_refusal(int err, const char *said)
 			 "kernel lockdown is at \"confidentiality\" (" LOCKDOWN_FILE "): BPF may not read the kernel's memory, nor may "
 			 "kprobes and tracefs be used, and every hook needs one of these; the level stays until a reboot: boot with "
 			 "lockdown=integrity, under which nothing is missing");
+	else if (!privileges_module_btf() && perf_paranoid() >= PERF_PARANOID_ADMIN)
+		snprintf(text, sizeof(text),
+			 "this process lacks CAP_SYS_ADMIN, which kernel.perf_event_paranoid of %d (3 or more, a patch of Debian's and Ubuntu's) "
+			 "asks for before a kprobe may be attached: no registration is seen; give it CAP_SYS_ADMIN, or sysctl "
+			 "kernel.perf_event_paranoid=2", perf_paranoid());
 	else if (err != -EPERM && err != -EACCES)
 		snprintf(text, sizeof(text), "loading BPF failed: %s (%s)", strerror(-err), said);
 	else

@@ -443,7 +443,7 @@ struct facts test_facts(void)
 	f.mr_process_count = 3;
 	f.mr_device_count = 5;
 	f.io_uring_pages = 10;
-	f.err[FACT_cgroup_max_path] = FACT_NONE;
+	f.err[FACT_cgroup_max_path] = f.err[FACT_cgroup_v1] = FACT_NONE;
 	f.err[FACT_rdmacg_path] = f.err[FACT_rdmacg_object_max] = f.err[FACT_rdmacg_object_current] = FACT_NONE;
 	f.err[FACT_hugetlb_total_pages] = f.err[FACT_hugetlb_free_pages] = FACT_NOT_ASKED;
 	f.err[FACT_hugetlb_reserved_pages] = f.err[FACT_hugetlb_cgroup_max_bytes] = FACT_NOT_ASKED;

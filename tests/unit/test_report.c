@@ -285,6 +285,64 @@ static void the_job_and_its_libraries(void **state)
 	assert_null(jget(r, "process.libraries.2"));
 }
 
+#define V1_PATH "/kubepods/burstable/pod6f1c2b7e-0d8e-4a53-9a51-7a4f5d1c0b11/x"
+
+/* The kernel's word is the root of version 2. */
+static struct json_object *in_root(int err)
+{
+	struct facts f = test_facts();
+
+	memset(in.end.cgroup, 0, sizeof(in.end.cgroup));
+	f.err[FACT_cgroup_v1] = err;
+	if (!err)
+		strcpy(f.cgroup_v1, V1_PATH);
+	return report_of(&f);
+}
+
+static void group_of_version_one(void **state)
+{
+	struct json_object *r = in_root(0);
+	char group[INCIDENT_CGROUP];
+
+	(void)state;
+	assert_string_equal(jstr(r, "process.cgroup"), V1_PATH);
+	assert_string_equal(jstr(r, "process.pod_uid"), "6f1c2b7e-0d8e-4a53-9a51-7a4f5d1c0b11");
+	assert_null(missing(r, "process.cgroup"));
+	in.facts = test_facts();
+	in.facts.err[FACT_cgroup_v1] = 0;
+	strcpy(in.facts.cgroup_v1, V1_PATH);
+	assert_string_equal(incident_cgroup(&in, group), V1_PATH);
+}
+
+static void group_of_no_version_one(void **state)
+{
+	struct json_object *r = in_root(FACT_NONE);
+
+	(void)state;
+	assert_string_equal(jstr(r, "process.cgroup"), "/");
+	assert_null(missing(r, "process.cgroup"));
+}
+
+static void group_that_came_too_late(void **state)
+{
+	struct json_object *r = in_root(-ESRCH);
+
+	(void)state;
+	assert_string_equal(jstr(r, "process.cgroup"), "/");
+	assert_non_null(strstr(missing(r, "process.cgroup"), "version 1"));
+}
+
+/* What the kernel says of version 2 goes before what is read later. */
+static void group_of_version_two(void **state)
+{
+	struct facts f = test_facts();
+
+	(void)state;
+	f.err[FACT_cgroup_v1] = 0;
+	strcpy(f.cgroup_v1, V1_PATH);
+	assert_string_equal(jstr(report_of(&f), "process.cgroup"), "/slurm/job_1");
+}
+
 static void the_node_and_its_resources(void **state)
 {
 	struct facts f = test_facts();
@@ -584,6 +642,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(envelope), TEST(uuid_holds_the_time), TEST(process),
+		TEST(group_of_version_one), TEST(group_of_no_version_one), TEST(group_that_came_too_late), TEST(group_of_version_two),
 		TEST(a_suspended_node_dates_the_start_right), TEST(registration),
 		TEST(direction_is_the_kernels_test), TEST(chain_pin_migration_pages),
 		TEST(an_area_without_a_name), TEST(holders_put_aside_are_told), TEST(facts_that_came), TEST(facts_that_did_not_come),
