@@ -71,6 +71,16 @@ static void place_batches(struct page_reader *r, struct loader *l, struct batch_
 	r->offsets = offsets;
 }
 
+static const char *refusal(const struct loader *l, int err)
+{
+	if (err == -EOPNOTSUPP && !kfacts_loops(l->kf))
+		return "pinwhy pages " NEEDS_LOOPS;
+	if (kfacts_pack(l->kf))
+		return "pinwhy pages lists mappings by a BPF iterator, for which the kernel must show its own BTF (/sys/kernel/btf/vmlinux): a pack "
+		       "of it is not enough";
+	return loader_refusal(err);
+}
+
 int page_reader_open(struct page_reader **ret_reader, struct loader *l, struct batch_table *table, const char **ret_why)
 {
 	struct page_reader *r = calloc(1, sizeof(*r));
@@ -82,7 +92,7 @@ int page_reader_open(struct page_reader **ret_reader, struct loader *l, struct b
 		err = map_arrays(r);
 	}
 	if (err) {
-		*ret_why = err == -EOPNOTSUPP && !kfacts_loops(l->kf) ? "pinwhy pages " NEEDS_LOOPS : loader_refusal(err);
+		*ret_why = refusal(l, err);
 		page_reader_free(r);
 		return err;
 	}
