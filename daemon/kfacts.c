@@ -37,14 +37,11 @@ struct kfacts {
 #define BTF_MODULES "btf_modules"	/* kernel/bpf/btf.c: of modules that brought some */
 #define ALWAYS_THERE "linux_banner"
 
-/* kernel/trace/ftrace.c, only with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS: BPF trampolines are attached through it. */
-#define DIRECT_CALLS "register_ftrace_direct"
-
 /* Data symbols the programs read, and marks that a kernel does a thing the old way. */
 static const char *const data_symbols[] = {
 	"mem_section", LAST_SECTION, "cma_areas", "cma_area_count", "hugetlb_basepage_index", "iov_iter_extract_pages",
 	"vma_needs_dirty_tracking", "io_validate_user_buf_range", "io_account_mem", "_stext", "_etext", "cma_alloc",
-	"check_and_migrate_movable_pages", BTF_MODULES, START_BTF, ALWAYS_THERE, DIRECT_CALLS,
+	"check_and_migrate_movable_pages", BTF_MODULES, START_BTF, ALWAYS_THERE,
 };
 
 void kfacts_free(struct kfacts *kf)
@@ -137,13 +134,6 @@ enum answer kfacts_has_btf(const struct kfacts *kf)
 	if (kfacts_symbol(kf, START_BTF, &module) == ANSWER_YES)
 		return ANSWER_YES;
 	return kfacts_symbol(kf, ALWAYS_THERE, &module) == ANSWER_YES ? ANSWER_NO : ANSWER_UNKNOWN;
-}
-
-enum answer kfacts_trampolines(const struct kfacts *kf)
-{
-	const char *module;
-
-	return kfacts_symbol(kf, DIRECT_CALLS, &module);
 }
 
 uint64_t kfacts_address(const struct kfacts *kf, const char *symbol)
@@ -547,7 +537,8 @@ static void sections_from_core(const struct kfacts *kf, struct wire_cfg *cfg)
 	const char *module;
 	char *text;
 
-	if (strcmp(kf->kallsyms, RUNNING_KALLSYMS) || kfacts_symbol(kf, "mem_section", &module) != ANSWER_NO || kfacts_addresses_hidden(kf) || vmcoreinfo_read(KCORE, &text))
+	if (strcmp(kf->kallsyms, RUNNING_KALLSYMS) || kfacts_symbol(kf, "mem_section", &module) != ANSWER_NO ||
+	    kfacts_addresses_hidden(kf) || vmcoreinfo_read(KCORE, &text))
 		return;
 	if (vmcoreinfo_value(text, "SYMBOL(mem_section)", 16, &roots) && vmcoreinfo_value(text, "LENGTH(mem_section)", 10, &n)) {
 		cfg->section_roots = roots;

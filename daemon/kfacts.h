@@ -62,7 +62,6 @@ enum answer kfacts_code(const struct kfacts *kf, const char *symbol);
 /* Was the kernel built with BTF, whether it shows it or not? Without it its verifier knows no types. */
 enum answer kfacts_has_btf(const struct kfacts *kf);
 uint64_t kfacts_address(const struct kfacts *kf, const char *symbol);	/* 0 = absent or hidden */
-enum answer kfacts_trampolines(const struct kfacts *kf);	/* fentry and fexit can be attached to functions */
 bool kfacts_btf_func(const struct kfacts *kf, const char *symbol);	/* vmlinux BTF describes it */
 uint32_t kfacts_btf_arguments(const struct kfacts *kf, const char *symbol);	/* by that; 0 also when it does not */
 /* A function of vmlinux that by its name gives pins back and that nobody watches for. */

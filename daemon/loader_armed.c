@@ -35,7 +35,7 @@ bool loader_armed_possible(const struct loader *l, const char **ret_why)
 		snprintf(why, sizeof(why), "pins may be given back through %s, which this pinwhy does not know", name);
 		return false;
 	}
-	if (kfacts_trampolines(l->kf) == ANSWER_NO) {
+	if (loader_way_lacks(l, ATTACH_TRAMPOLINE)) {
 		snprintf(why, sizeof(why), "this kernel has no trampolines for functions, and by probes alone it is not seen which pins are given back");
 		return false;
 	}

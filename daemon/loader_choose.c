@@ -27,7 +27,10 @@ bool loader_avoided(const struct loader *l, int i, const char *how)
 	return strstr(l->avoid, all) || strstr(l->avoid, one);
 }
 
-/* What the kernel must have for a way to hook. */
+/*
+ * What the kernel must have for a way to hook. Trampolines: kernel/trace/ftrace.c, only with
+ * CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS.
+ */
 static const struct {
 	enum attach_kind kind;
 	const char *symbol, *lacking;
@@ -76,14 +79,23 @@ static bool no(struct why *why, int weight, const char *fmt, ...)
 	return false;
 }
 
-/* Can this kernel hook at all in the way of `v`? */
-static bool way_there(const struct loader *l, const struct variant *v, struct why *why)
+const char *loader_way_lacks(const struct loader *l, enum attach_kind kind)
 {
 	const char *module;
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-		if (ways[i].kind == v->kind && kfacts_symbol(l->kf, ways[i].symbol, &module) == ANSWER_NO)
-			return no(why, WHY_UNFIT, "%s: %s", v->how, ways[i].lacking);
+		if (ways[i].kind == kind && kfacts_symbol(l->kf, ways[i].symbol, &module) == ANSWER_NO)
+			return ways[i].lacking;
+	return NULL;
+}
+
+/* Can this kernel hook at all in the way of `v`? */
+static bool way_there(const struct loader *l, const struct variant *v, struct why *why)
+{
+	const char *lacking = loader_way_lacks(l, v->kind);
+
+	if (lacking)
+		return no(why, WHY_UNFIT, "%s: %s", v->how, lacking);
 	if (v->kind == ATTACH_TRAMPOLINE && kfacts_has_btf(l->kf) == ANSWER_NO)
 		return no(why, WHY_UNFIT, "%s: this kernel was built without BTF", v->how);
 	return true;

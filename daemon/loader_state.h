@@ -95,6 +95,8 @@ const char *loader_symbol_of(const struct variant *v, char buf[SYMBOL_LEN]);
 int loader_prepare(struct loader **ret_loader, struct kfacts *kf, const struct loader_opts *opts);
 /* Asks for what loader_choose() wants to know of the ways to hook. Before kfacts_refresh(). -ENOSPC. */
 int loader_watch_ways(struct kfacts *kf);
+/* Why this kernel cannot hook in that way at all; NULL when it can, or when that is not known. */
+const char *loader_way_lacks(const struct loader *l, enum attach_kind kind);
 uint64_t loader_clock_ns(void);	/* CLOCK_MONOTONIC */
 
 /* Is `how` to be avoided, for all slots or for this one ("slot:how")? */
