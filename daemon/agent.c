@@ -407,29 +407,34 @@ static void stop_watching(struct agent *a)
 	ring_free(a->ring);
 }
 
+enum when { WHEN_WATCHING = 1, WHEN_REPLAYING = 2, WHEN_EVER = WHEN_WATCHING | WHEN_REPLAYING };
+
 /* A step that failed has its stop called too: stops take half-started parts. */
 static const struct {
 	const char *name;
 	int (*start)(struct agent *a);
 	void (*stop)(struct agent *a);
+	enum when when;
 } steps[] = {
-	{ "loop", start_loop, stop_loop },
-	{ "signals", start_signals, stop_signals },
-	{ "lock", start_lock, stop_lock },
-	{ "listen", start_listen, stop_listen },
-	{ "helper", start_helper, stop_helper },	/* forks: before memory is filled */
-	{ "kernel facts", start_kfacts, stop_kfacts },
-	{ "BPF", start_loader, stop_loader },
-	{ "pipeline", start_pipeline, stop_pipeline },
-	{ "reports", start_sink, stop_sink },
-	{ "recording", start_recording, stop_recording },
-	{ "HTTP", start_http, stop_http },
-	{ "hooks", start_watching, stop_watching },
+	{ "loop", start_loop, stop_loop, WHEN_EVER },
+	{ "signals", start_signals, stop_signals, WHEN_EVER },
+	{ "lock", start_lock, stop_lock, WHEN_EVER },
+	{ "listen", start_listen, stop_listen, WHEN_EVER },
+	{ "helper", start_helper, stop_helper, WHEN_WATCHING },	/* forks: before memory is filled */
+	{ "kernel facts", start_kfacts, stop_kfacts, WHEN_WATCHING },
+	{ "BPF", start_loader, stop_loader, WHEN_WATCHING },
+	{ "pipeline", start_pipeline, stop_pipeline, WHEN_WATCHING },
+	{ "reports", start_sink, stop_sink, WHEN_EVER },
+	{ "recording", start_recording, stop_recording, WHEN_WATCHING },
+	{ "HTTP", start_http, stop_http, WHEN_EVER },
+	{ "hooks", start_watching, stop_watching, WHEN_WATCHING },
+	{ "replay", agent_start_replay, agent_stop_replay, WHEN_REPLAYING },
 };
 #define NSTEPS (sizeof(steps) / sizeof(steps[0]))
 
 int agent_run(const struct config *config)
 {
+	enum when when = *config->replay ? WHEN_REPLAYING : WHEN_WATCHING;
 	struct agent *a = calloc(1, sizeof(*a));
 	size_t started = 0;
 	int err = 0;
@@ -442,14 +447,17 @@ int agent_run(const struct config *config)
 	a->signal_fd = a->listen_fd = a->sink_fd = -1;
 	a->metrics.version = PINWHY_VERSION;
 	a->metrics.start_real_ns = loop_clock().real_ns;
-	while (started < NSTEPS && !err) {
+	for (; started < NSTEPS && !err; started++) {
+		if (!(steps[started].when & when))
+			continue;
 		log_debug("starting: %s", steps[started].name);
-		err = steps[started++].start(a);
+		err = steps[started].start(a);
 	}
 	if (!err && loop_run(a->loop) < 0)
 		log_error("the event loop failed, ending");
-	while (started)
-		steps[--started].stop(a);
+	while (started--)
+		if (steps[started].when & when)
+			steps[started].stop(a);
 	free(a);
 	return err ? 2 : 0;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What agent.c starts and stops and agent_work.c works with. Private to the two. */
+/* What agent.c starts and stops, and agent_work.c and agent_replay.c work with. Private to the three. */
 #ifndef PINWHY_AGENT_STATE_H
 #define PINWHY_AGENT_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture.h"
 #include "config.h"
 #include "enrich/enrich.h"
 #include "helper.h"
@@ -39,6 +40,9 @@ struct agent {
 	int sink_fd;		/* watched in the loop, -1 = none */
 	struct http *http;
 	struct ring *ring;
+	struct replay *replay;	/* instead of loader, pipeline and ring: agent_replay.c */
+	FILE *replay_in;
+	struct capture_error replay_error;
 
 	struct spans_opts spans_opts;
 	struct spans_state spans;
@@ -65,6 +69,8 @@ void agent_on_sink(void *ctx, uint32_t events, struct clock_pair now);
 void agent_on_tick(void *ctx, struct clock_pair now);
 void agent_on_pipeline_timer(void *ctx, struct clock_pair now);
 void agent_on_memory_timer(void *ctx, struct clock_pair now);
+/* A report is done: counts it and gives it to all who want it. */
+void agent_on_report(void *ctx, const struct report *report);
 
 /* Attaches what can be attached; the picture the pipeline has of it follows. */
 void agent_attach(struct agent *a, struct clock_pair now);
@@ -76,5 +82,9 @@ void agent_drain(struct agent *a);
 void agent_say_ready(struct agent *a, struct clock_pair now);
 void agent_log_memory(struct agent *a, const char *when);
 void agent_watch_sink(struct agent *a);
+
+/* A recording in the place of a node: agent_replay.c. 0 or -errno after saying what failed. */
+int agent_start_replay(struct agent *a);
+void agent_stop_replay(struct agent *a);
 
 #endif

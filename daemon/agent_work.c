@@ -122,7 +122,7 @@ static int on_ask(void *ctx, const struct facts_request *req)
 	return err;
 }
 
-static void on_report(void *ctx, const struct report *report)
+void agent_on_report(void *ctx, const struct report *report)
 {
 	struct agent *a = ctx;
 
@@ -130,7 +130,7 @@ static void on_report(void *ctx, const struct report *report)
 	sink_put(a->sink, report);
 }
 
-const struct pipeline_ops agent_pipeline_ops = { .ask = on_ask, .emit = on_report };
+const struct pipeline_ops agent_pipeline_ops = { .ask = on_ask, .emit = agent_on_report };
 
 void agent_on_pipeline_timer(void *ctx, struct clock_pair now)
 {
@@ -339,8 +339,28 @@ static bool is_ready(void *ctx, const char **ret_why)
 {
 	const struct agent *a = ctx;
 
-	*ret_why = a->stopping ? "ending" : "no slot is attached yet";
+	*ret_why = a->stopping ? "ending" : a->replay ? "the recording is being read" : "no slot is attached yet";
 	return a->ready && !a->stopping;
+}
+
+/* What only a daemon has that watches. */
+static void gather_watching(struct agent *a)
+{
+	struct metrics *m = &a->metrics;
+
+	agent_count(a, loop_now(a->loop));
+	m->loss = a->loss;
+	pipeline_stats(a->tap.pipeline, &m->pipeline);
+	helper_stats(a->helper, &m->helper);
+	m->armed_processes = loader_armed_processes(a->loader, loop_now(a->loop).mono_ns);
+	m->armed_folios = loader_armed_folios(a->loader);
+	m->spans_in_flight = a->spans.in_flight;
+	m->spans_unverified = a->spans.unverified;
+	m->spans_ended_unseen = a->spans.ended_unseen;
+	m->nslots = loader_nslots() < METRICS_SLOTS_MAX ? loader_nslots() : METRICS_SLOTS_MAX;
+	for (uint32_t i = 0; i < m->nslots; i++)
+		loader_status(a->loader, i, &m->slots[i]);
+	m->map_bytes = a->map_bytes = loader_map_bytes(a->loader);
 }
 
 static void gather(struct agent *a)
@@ -348,20 +368,14 @@ static void gather(struct agent *a)
 	struct metrics *m = &a->metrics;
 	struct timespec cpu;
 
-	m->loss = a->loss;
-	pipeline_stats(a->tap.pipeline, &m->pipeline);
+	if (a->replay) {
+		m->loss = *replay_loss(a->replay);
+		replay_stats(a->replay, &m->pipeline);
+	} else {
+		gather_watching(a);
+	}
 	sink_stats(a->sink, &m->sink);
-	helper_stats(a->helper, &m->helper);
-	m->armed_processes = loader_armed_processes(a->loader, loop_now(a->loop).mono_ns);
-	m->armed_folios = loader_armed_folios(a->loader);
-	m->spans_in_flight = a->spans.in_flight;
-	m->spans_unverified = a->spans.unverified;
-	m->spans_ended_unseen = a->spans.ended_unseen;
 	memory_use(&m->memory);
-	m->nslots = loader_nslots() < METRICS_SLOTS_MAX ? loader_nslots() : METRICS_SLOTS_MAX;
-	for (uint32_t i = 0; i < m->nslots; i++)
-		loader_status(a->loader, i, &m->slots[i]);
-	m->map_bytes = a->map_bytes = loader_map_bytes(a->loader);
 	m->ready = a->ready && !a->stopping;
 	m->hooks_healthy = a->healthy;
 	m->record_failed = a->tap.failed;
@@ -378,7 +392,6 @@ static int get_metrics(void *ctx, char **ret_page, size_t *ret_len)
 	char *page;
 	int err;
 
-	agent_count(a, loop_now(a->loop));
 	gather(a);
 	err = metrics_render(&a->metrics, a->page, METRICS_PAGE_MAX, &len);
 	if (err)

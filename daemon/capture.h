@@ -51,6 +51,18 @@ struct capture_error {
 int capture_replay(FILE *in, void (*emit)(void *ctx, const struct report *report), void *ctx,
 		   struct pipeline_stats *ret_stats, struct capture_error *ret_error);
 
+/* The same in steps, for one who has other things to do between them. `in` and `ret_error` must outlive it. */
+struct replay;
+int replay_open(struct replay **ret_replay, FILE *in, void (*emit)(void *ctx, const struct report *report), void *ctx,
+		struct capture_error *ret_error);
+/* One line: 1 = there may be more, 0 = that was all, else as capture_replay(). */
+int replay_step(struct replay *r);
+void replay_stats(const struct replay *r, struct pipeline_stats *ret_stats);
+/* The counters as last recorded so far. */
+const struct loss *replay_loss(const struct replay *r);
+/* NULL-safe. */
+void replay_free(struct replay *r);
+
 #define CAPTURE_VERSION 1
 #define CAPTURE_LINE_MAX 65536
 /* Bounds of the tables that a capture may ask for. */

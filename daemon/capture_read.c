@@ -22,8 +22,11 @@ struct replay {
 	struct json_object *next;	/* read ahead, to see whether asking for facts failed */
 	int next_rc;
 	bool have_next;
-	bool finished;
+	bool finished;	/* its end mark was read */
+	bool ended;	/* nothing is read any more: rc */
+	int rc;
 	struct clock_pair last;
+	struct loss loss;
 	char text[CAPTURE_LINE_MAX + 1];
 	_Alignas(8) unsigned char data[RECORD_MAX];
 };
@@ -447,6 +450,7 @@ static int feed_loss(struct replay *r, struct json_object *o, struct json_object
 	    (json_object_object_get_ex(v, "stale_unwatched", &later) &&
 	     !get_u64(v, "stale_unwatched", &loss.stale_unwatched)))
 		return fail(r, -EBADMSG, "loss counters that cannot be read");
+	r->loss = loss;
 	pipeline_loss(r->pipeline, &loss, now);
 	return 0;
 }
@@ -577,16 +581,17 @@ static int start(struct replay *r)
 	return rc;
 }
 
-static int run(struct replay *r)
+/* One line. 1 = there may be more. */
+static int step(struct replay *r)
 {
 	struct json_object *o = NULL;
-	int rc;
+	int rc = take(r, &o);
 
-	while ((rc = take(r, &o)) == 1) {
+	if (rc == 1) {
 		rc = feed(r, o);
 		json_object_put(o);
-		if (rc)
-			break;
+		if (rc == 0)
+			return 1;
 	}
 	/* The recorder was killed or its disk full: show what was still waiting, too. */
 	if (!r->finished)
@@ -596,8 +601,8 @@ static int run(struct replay *r)
 	return rc;
 }
 
-int capture_replay(FILE *in, void (*emit_report)(void *ctx, const struct report *report), void *ctx,
-		   struct pipeline_stats *ret_stats, struct capture_error *ret_error)
+int replay_open(struct replay **ret_replay, FILE *in, void (*emit_report)(void *ctx, const struct report *report), void *ctx,
+		struct capture_error *ret_error)
 {
 	struct replay *r = calloc(1, sizeof(*r));
 	int rc;
@@ -607,13 +612,54 @@ int capture_replay(FILE *in, void (*emit_report)(void *ctx, const struct report 
 		return -ENOMEM;
 	*r = (struct replay){ .in = in, .emit = emit_report, .ctx = ctx, .error = ret_error };
 	rc = start(r);
-	if (rc == 0) {
-		rc = run(r);
-		pipeline_stats(r->pipeline, ret_stats);
+	if (rc) {
+		replay_free(r);
+		return rc;
 	}
+	*ret_replay = r;
+	return 0;
+}
+
+int replay_step(struct replay *r)
+{
+	if (!r->ended) {
+		r->rc = step(r);
+		r->ended = r->rc != 1;
+	}
+	return r->rc;
+}
+
+void replay_stats(const struct replay *r, struct pipeline_stats *ret_stats)
+{
+	pipeline_stats(r->pipeline, ret_stats);
+}
+
+const struct loss *replay_loss(const struct replay *r)
+{
+	return &r->loss;
+}
+
+void replay_free(struct replay *r)
+{
+	if (!r)
+		return;
 	if (r->have_next)
 		json_object_put(r->next);
 	pipeline_free(r->pipeline);
 	free(r);
+}
+
+int capture_replay(FILE *in, void (*emit_report)(void *ctx, const struct report *report), void *ctx,
+		   struct pipeline_stats *ret_stats, struct capture_error *ret_error)
+{
+	struct replay *r;
+	int rc = replay_open(&r, in, emit_report, ctx, ret_error);
+
+	if (rc)
+		return rc;
+	while ((rc = replay_step(r)) == 1)
+		;
+	replay_stats(r, ret_stats);
+	replay_free(r);
 	return rc;
 }

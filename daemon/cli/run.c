@@ -165,6 +165,9 @@ int cmd_run(int argc, char **argv)
 	}
 	if (load(config, &args)) {
 		status = 2;
+	} else if (*config->replay && *config->record) {
+		fprintf(stderr, "pinwhy run: --record and --replay exclude each other: what is replayed is recorded already\n");
+		status = 2;
 	} else if (args.check) {
 		config_print(config, stdout);
 	} else {
