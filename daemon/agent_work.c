@@ -94,14 +94,15 @@ void agent_drain(struct agent *a)
 
 /* ---- facts and reports ---- */
 
-static void work(void *ctx, const struct facts_request *req, struct facts *ret_facts)
+static void work(void *ctx, const void *req, void *ret_facts)
 {
 	struct agent *a = ctx;
 
+	facts_unknown(ret_facts, FACT_NOT_ASKED);
 	enrich_read(&a->enrich, req, ret_facts);
 }
 
-static void on_answer(void *ctx, uint64_t id, const struct facts *facts, struct clock_pair now)
+static void on_answer(void *ctx, uint64_t id, const void *facts, struct clock_pair now)
 {
 	struct agent *a = ctx;
 
@@ -110,12 +111,12 @@ static void on_answer(void *ctx, uint64_t id, const struct facts *facts, struct 
 	rearm_pipeline(a);
 }
 
-const struct helper_ops agent_helper_ops = { .work = work, .answer = on_answer };
+const struct helper_ops agent_helper_ops = HELPER_FACTS(work, on_answer);
 
 static int on_ask(void *ctx, const struct facts_request *req)
 {
 	struct agent *a = ctx;
-	int err = helper_ask(a->helper, req, loop_now(a->loop));
+	int err = helper_ask(a->helper, req->id, req, loop_now(a->loop));
 
 	if (err)
 		tap_ask_failed(&a->tap, req->id, err, loop_now(a->loop));

@@ -14,16 +14,17 @@
 #include "log.h"
 #include "zygote.h"
 
-#define QUEUE_MAX 64
 #define NS_PER_MS 1000000ULL
 /* A fork takes a millisecond; a zygote that needs this long is not coming back. */
 #define SPAWN_DEADLINE_NS (5000 * NS_PER_MS)
 #define BACKOFF_MIN_NS (100 * NS_PER_MS)
 #define BACKOFF_MAX_NS (10000 * NS_PER_MS)
 
+/* As it is sent: `size` bytes from `id` on. */
 struct asked {
-	struct facts_request req;
 	uint64_t expires_ns;
+	uint64_t id;
+	unsigned char request[];
 };
 
 struct helper {
@@ -43,7 +44,10 @@ struct helper {
 	unsigned int failures;	/* workers lost since the last answer */
 	bool spawned_once;
 
-	struct asked queue[QUEUE_MAX];	/* ring; the first is the one being worked on if `busy` */
+	struct zygote_job job;
+	unsigned char *room;	/* answer, then the queue */
+	size_t asked_size;	/* of one of the queue */
+	/* The queue is a ring; the first is the one being worked on if `busy`. */
 	uint32_t head, count;
 	bool busy;
 	uint64_t busy_deadline_ns;
@@ -62,9 +66,21 @@ static void close_watched(struct helper *h, int *fd)
 	*fd = -1;
 }
 
+static size_t answer_size(const struct helper *h)
+{
+	return sizeof(uint64_t) + h->ops->answer_size;
+}
+
+static struct asked *asked_at(const struct helper *h, uint32_t i)
+{
+	return (void *)(h->room + answer_size(h) + (h->head + i) % h->ops->queue * h->asked_size);
+}
+
 static void pop(struct helper *h)
 {
-	h->head = (h->head + 1) % QUEUE_MAX;
+	/* It may hold a password. */
+	explicit_bzero(asked_at(h, 0), h->asked_size);
+	h->head = (h->head + 1) % h->ops->queue;
 	h->count--;
 }
 
@@ -118,15 +134,15 @@ static void drop_zygote(struct helper *h, struct clock_pair now)
 
 static void on_worker(void *ctx, uint32_t events, struct clock_pair now)
 {
-	struct zygote_answer a;
 	struct helper *h = ctx;
+	uint64_t *answer = (void *)h->room;
 	ssize_t n;
 
 	(void)events;
-	n = recv(h->work_fd, &a, sizeof(a), MSG_DONTWAIT);
+	n = recv(h->work_fd, answer, answer_size(h), MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n != (ssize_t)sizeof(a) || !h->busy || a.id != h->queue[h->head].req.id) {
+	if (n != (ssize_t)answer_size(h) || !h->busy || answer[0] != asked_at(h, 0)->id) {
 		log_debug("helper process %d is gone, starting another", (int)h->worker);
 		drop_worker(h, now);
 	} else {
@@ -134,7 +150,7 @@ static void on_worker(void *ctx, uint32_t events, struct clock_pair now)
 		h->failures = 0;
 		h->stats.answered++;
 		pop(h);
-		h->ops->answer(h->ctx, a.id, &a.facts, now);
+		h->ops->answer(h->ctx, answer[0], answer + 1, now);
 	}
 	pump(h, now);
 }
@@ -172,7 +188,7 @@ static void on_zygote(void *ctx, uint32_t events, struct clock_pair now)
 static void spawn(struct helper *h, struct clock_pair now)
 {
 	if (h->zygote_fd < 0) {
-		int err = zygote_start(h->ops->work, h->ctx, &h->zygote, &h->zygote_fd);
+		int err = zygote_start(&h->job, &h->zygote, &h->zygote_fd);
 
 		if (!err)
 			err = loop_add(h->loop, h->zygote_fd, EPOLLIN, on_zygote, h);
@@ -192,9 +208,9 @@ static void spawn(struct helper *h, struct clock_pair now)
 
 static void send_next(struct helper *h, struct clock_pair now)
 {
-	const struct facts_request *req = &h->queue[h->head].req;
+	size_t size = sizeof(uint64_t) + h->ops->request_size;
 
-	if (send(h->work_fd, req, sizeof(*req), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(*req)) {
+	if (send(h->work_fd, &asked_at(h, 0)->id, size, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)size) {
 		drop_worker(h, now);
 		return;
 	}
@@ -210,7 +226,7 @@ static void expire(struct helper *h, struct clock_pair now)
 	}
 	if (h->spawning && now.mono_ns >= h->spawn_deadline_ns)
 		drop_zygote(h, now);
-	while (h->count && !h->busy && now.mono_ns >= h->queue[h->head].expires_ns) {
+	while (h->count && !h->busy && now.mono_ns >= asked_at(h, 0)->expires_ns) {
 		h->stats.expired++;
 		pop(h);
 	}
@@ -232,7 +248,7 @@ static void rearm(struct helper *h)
 	if (h->busy)
 		at = earlier(at, h->busy_deadline_ns);
 	else if (h->count)
-		at = earlier(at, h->queue[h->head].expires_ns);
+		at = earlier(at, asked_at(h, 0)->expires_ns);
 	loop_timer_set(h->loop, h->timer, at);
 }
 
@@ -264,8 +280,12 @@ int helper_start(struct helper **ret_helper, const struct helper_ops *ops, void 
 	h->ctx = ctx;
 	h->deadline_ns = deadline_ns;
 	h->zygote_fd = h->work_fd = h->pidfd = -1;
-	err = zygote_start(ops->work, ctx, &h->zygote, &h->zygote_fd);
+	h->job = (struct zygote_job){ ops->name, ops->request_size, ops->answer_size, ops->work, ctx };
+	h->asked_size = sizeof(struct asked) + ops->request_size;
+	h->room = calloc(1, answer_size(h) + ops->queue * h->asked_size);
+	err = h->room ? zygote_start(&h->job, &h->zygote, &h->zygote_fd) : -ENOMEM;
 	if (err) {
+		free(h->room);
 		free(h);
 		return err;
 	}
@@ -288,16 +308,17 @@ int helper_attach(struct helper *h, struct loop *loop)
 	return 0;
 }
 
-int helper_ask(struct helper *h, const struct facts_request *req, struct clock_pair now)
+int helper_ask(struct helper *h, uint64_t id, const void *request, struct clock_pair now)
 {
 	struct asked *slot;
 
-	if (h->count == QUEUE_MAX) {
+	if (h->count == h->ops->queue) {
 		h->stats.refused++;
 		return -EBUSY;
 	}
-	slot = &h->queue[(h->head + h->count) % QUEUE_MAX];
-	slot->req = *req;
+	slot = asked_at(h, h->count);
+	slot->id = id;
+	memcpy(slot->request, request, h->ops->request_size);
 	slot->expires_ns = now.mono_ns + h->deadline_ns;
 	h->count++;
 	h->stats.asked++;
@@ -332,5 +353,7 @@ void helper_stop(struct helper *h)
 	/* One that is blocked in the kernel is left to init. */
 	for (int i = 0; i < 50 && h->zygote > 0 && waitpid(h->zygote, NULL, WNOHANG) == 0; i++)
 		poll(NULL, 0, 1);
+	explicit_bzero(h->room, answer_size(h) + h->ops->queue * h->asked_size);
+	free(h->room);
 	free(h);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads facts in a process of its own, because a file of /proc, /sys or a cgroup
- * may block for as long as it likes and the daemon may not.
+ * Does in a process of its own what may block or take long, because the daemon may not: reads facts,
+ * since a file of /proc, /sys or a cgroup may block for as long as it likes; hashes passwords.
  *
  *   daemon --- control socket --- zygote        forked at start, while we are small
  *          \-- work socket ------ worker        forked by the zygote, one at a time
@@ -18,6 +18,7 @@
 #define PINWHY_HELPER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,11 +28,18 @@
 struct helper;
 
 struct helper_ops {
-	/* Runs in the worker; may block. `ret_facts` starts with every fact unknown. */
-	void (*work)(void *ctx, const struct facts_request *req, struct facts *ret_facts);
+	const char *name;	/* of the worker process */
+	size_t request_size, answer_size;	/* plain data, multiples of 8 bytes */
+	uint32_t queue;		/* requests that may wait */
+	/* Runs in the worker; may block. The answer is zeroed before. */
+	void (*work)(void *ctx, const void *request, void *ret_answer);
 	/* Runs in the daemon. */
-	void (*answer)(void *ctx, uint64_t id, const struct facts *facts, struct clock_pair now);
+	void (*answer)(void *ctx, uint64_t id, const void *answer, struct clock_pair now);
 };
+/* Those that read facts (struct facts_request, struct facts): by `read`, to `answer`. */
+#define HELPER_FACTS(read, answered) { \
+	.name = "pinwhy-facts", .request_size = sizeof(struct facts_request), .answer_size = sizeof(struct facts), \
+	.queue = 64, .work = (read), .answer = (answered) }
 
 struct helper_stats {
 	uint64_t asked, answered;
@@ -51,8 +59,8 @@ int helper_start(struct helper **ret_helper, const struct helper_ops *ops, void 
 		 uint64_t deadline_ns);
 /* Watches the sockets in `loop`; answers come from there on. */
 int helper_attach(struct helper *h, struct loop *loop);
-/* -EBUSY when the queue is full. Never blocks. */
-int helper_ask(struct helper *h, const struct facts_request *req, struct clock_pair now);
+/* -EBUSY when the queue is full. Never blocks. `id` comes with the answer. */
+int helper_ask(struct helper *h, uint64_t id, const void *request, struct clock_pair now);
 void helper_stats(const struct helper *h, struct helper_stats *ret_stats);
 /* The worker's pid, 0 = none: for logs and tests. */
 pid_t helper_worker_pid(const struct helper *h);

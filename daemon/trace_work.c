@@ -111,19 +111,20 @@ static int on_ask(void *ctx, const struct facts_request *req)
 {
 	struct trace *t = ctx;
 
-	return helper_ask(t->helper, req, loop_now(t->loop));
+	return helper_ask(t->helper, req->id, req, loop_now(t->loop));
 }
 
 const struct pipeline_ops trace_pipeline_ops = { .ask = on_ask, .emit = on_report };
 
-static void work(void *ctx, const struct facts_request *req, struct facts *ret_facts)
+static void work(void *ctx, const void *req, void *ret_facts)
 {
 	struct trace *t = ctx;
 
+	facts_unknown(ret_facts, FACT_NOT_ASKED);
 	enrich_read(&t->enrich, req, ret_facts);
 }
 
-static void on_answer(void *ctx, uint64_t id, const struct facts *facts, struct clock_pair now)
+static void on_answer(void *ctx, uint64_t id, const void *facts, struct clock_pair now)
 {
 	struct trace *t = ctx;
 
@@ -131,7 +132,7 @@ static void on_answer(void *ctx, uint64_t id, const struct facts *facts, struct 
 	rearm_pipeline(t);
 }
 
-const struct helper_ops trace_helper_ops = { .work = work, .answer = on_answer };
+const struct helper_ops trace_helper_ops = HELPER_FACTS(work, on_answer);
 
 /* ---- the loop's handlers ---- */
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -66,22 +67,21 @@ static void become_child(pid_t parent, const char *name)
 }
 
 __attribute__((noreturn))
-static void worker_main(pid_t parent, int fd, zygote_work_fn work, void *ctx)
+static void worker_main(pid_t parent, int fd, const struct zygote_job *job)
 {
-	struct facts_request req;
-	struct zygote_answer a;
+	size_t asked = sizeof(uint64_t) + job->request_size, answered = sizeof(uint64_t) + job->answer_size;
+	unsigned char *req = malloc(asked), *answer = malloc(answered);
 
-	become_child(parent, "pinwhy-facts");
+	become_child(parent, job->name);
 	set_oom_score(WORKER_OOM_SCORE);
-	if (keep_only(fd) < 0)
+	if (!req || !answer || keep_only(fd) < 0)
 		_exit(1);
 	fd = STDERR_FILENO + 1;
-	while (recv(fd, &req, sizeof(req), 0) == (ssize_t)sizeof(req)) {
-		memset(&a, 0, sizeof(a));
-		a.id = req.id;
-		facts_unknown(&a.facts, FACT_NOT_ASKED);
-		work(ctx, &req, &a.facts);
-		if (send(fd, &a, sizeof(a), MSG_NOSIGNAL) != (ssize_t)sizeof(a))
+	while (recv(fd, req, asked, 0) == (ssize_t)asked) {
+		memset(answer, 0, answered);
+		memcpy(answer, req, sizeof(uint64_t));
+		job->work(job->ctx, req + sizeof(uint64_t), answer + sizeof(uint64_t));
+		if (send(fd, answer, answered, MSG_NOSIGNAL) != (ssize_t)answered)
 			break;
 	}
 	_exit(0);
@@ -111,7 +111,7 @@ static int send_spawned(int fd, const struct zygote_spawned *s, const int fds[2]
 }
 
 /* Forks a worker and sends its socket and pidfd to the daemon. */
-static int spawn_worker(int control, zygote_work_fn work, void *ctx)
+static int spawn_worker(int control, const struct zygote_job *job)
 {
 	struct zygote_spawned s = { 0 };
 	int pair[2] = { -1, -1 }, fds[2] = { -1, -1 }, err;
@@ -123,7 +123,7 @@ static int spawn_worker(int control, zygote_work_fn work, void *ctx)
 	}
 	pid = fork();
 	if (pid == 0)
-		worker_main(self, pair[1], work, ctx);
+		worker_main(self, pair[1], job);
 	if (pid < 0)
 		s.err = -errno;
 	s.pid = pid;
@@ -144,7 +144,7 @@ static int spawn_worker(int control, zygote_work_fn work, void *ctx)
 }
 
 __attribute__((noreturn))
-static void zygote_main(pid_t parent, int fd, zygote_work_fn work, void *ctx)
+static void zygote_main(pid_t parent, int fd, const struct zygote_job *job)
 {
 	char ask;
 
@@ -156,12 +156,12 @@ static void zygote_main(pid_t parent, int fd, zygote_work_fn work, void *ctx)
 		_exit(1);
 	fd = STDERR_FILENO + 1;
 	while (recv(fd, &ask, sizeof(ask), 0) == (ssize_t)sizeof(ask))
-		if (spawn_worker(fd, work, ctx) < 0)
+		if (spawn_worker(fd, job) < 0)
 			break;
 	_exit(0);
 }
 
-int zygote_start(zygote_work_fn work, void *ctx, pid_t *ret_pid, int *ret_fd)
+int zygote_start(const struct zygote_job *job, pid_t *ret_pid, int *ret_fd)
 {
 	pid_t self = getpid(), pid;
 	int pair[2];
@@ -177,7 +177,7 @@ int zygote_start(zygote_work_fn work, void *ctx, pid_t *ret_pid, int *ret_fd)
 		return err;
 	}
 	if (pid == 0)
-		zygote_main(self, pair[1], work, ctx);
+		zygote_main(self, pair[1], job);
 	close(pair[1]);
 	*ret_pid = pid;
 	*ret_fd = pair[0];

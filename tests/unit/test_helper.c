@@ -25,16 +25,22 @@ static uint64_t answered_id;
 static unsigned int answers;
 static struct facts answer;
 
-static void on_answer(void *ctx, uint64_t id, const struct facts *facts, struct clock_pair now)
+static void work(void *ctx, const void *request, void *ret_facts)
+{
+	facts_unknown(ret_facts, FACT_NOT_ASKED);
+	enrich_read(ctx, request, ret_facts);
+}
+
+static void on_answer(void *ctx, uint64_t id, const void *facts, struct clock_pair now)
 {
 	(void)ctx;
 	(void)now;
 	answered_id = id;
-	answer = *facts;
+	answer = *(const struct facts *)facts;
 	answers++;
 }
 
-static const struct helper_ops ops = { .work = enrich_read, .answer = on_answer };
+static const struct helper_ops ops = HELPER_FACTS(work, on_answer);
 
 static int setup(void **state)
 {
@@ -93,7 +99,7 @@ static int ask(uint64_t id, const char *device)
 	struct facts_request req = { .id = id };
 
 	strcpy(req.device, device);
-	return helper_ask(helper, &req, loop_clock());
+	return helper_ask(helper, id, &req, loop_clock());
 }
 
 static void answers_come(void **state)
