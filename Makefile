@@ -56,7 +56,7 @@ OBJ     := $(SRC:daemon/%.c=$(BUILD)/daemon/%.o) $(BUILD)/daemon/objects.o
 .DEFAULT_GOAL := all
 COUNTS := $(BUILD)/tests/counts
 
-all: $(BUILD)/pinwhy
+all: $(BUILD)/pinwhy man
 
 $(BUILD)/pinwhy: $(OBJ)
 	$(call say,LINK)
@@ -87,8 +87,8 @@ $(BUILD)/bpf/%.basic.bpf.o: bpf/%.bpf.c
 
 -include $(OBJ:.o=.d) $(BPF_OBJ:.o=.d)
 
-# Guest programs, lab, unit tests and bench bring their own targets.
-include tests/unit/unit.mk tests/scenarios/scenarios.mk tests/vm/vm.mk tests/bench/bench.mk tests/plan/plan.mk packaging/btf/btf.mk
+# Manual pages and installing, guest programs, lab, unit tests and bench bring their own targets.
+include packaging/packaging.mk tests/unit/unit.mk tests/scenarios/scenarios.mk tests/vm/vm.mk tests/bench/bench.mk tests/plan/plan.mk packaging/btf/btf.mk
 
 # --- the two commands of the README: they install what is missing themselves ----------
 
@@ -132,14 +132,6 @@ matrix: all guest-programs $(VM_ARCHES:%=guests-of-%)
 soak: all guest-programs $(VM_ARCHES:%=guests-of-%)
 	@tests/vm/check tests/vm/soak.list
 
-PREFIX ?= /usr
-.PHONY: install
-install: all
-	install -D -m 755 $(BUILD)/pinwhy $(DESTDIR)$(PREFIX)/sbin/pinwhy
-	install -D -m 644 packaging/pinwhy.8 $(DESTDIR)$(PREFIX)/share/man/man8/pinwhy.8
-	install -D -m 644 packaging/pinwhy.service $(DESTDIR)/lib/systemd/system/pinwhy.service
-	[ -e $(DESTDIR)/etc/pinwhy/pinwhy.conf ] || install -D -m 644 packaging/pinwhy.conf $(DESTDIR)/etc/pinwhy/pinwhy.conf
-
 check-contract: all
 	@tests/unit/check-contract $(BUILD)
 
@@ -152,9 +144,6 @@ check-clang:
 
 check-shell:
 	@tests/unit/check-shell $(BUILD)
-
-check-man:
-	@tests/unit/check-man $(BUILD)
 
 help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
@@ -169,7 +158,7 @@ help:
 ## make ARCH=arm64   build for arm64 into build/arm64 (README)
 ## make bench        what watching costs, in instructions
 ## make soak         long repetitions
-## make install      program, manual page, unit and example configuration (DESTDIR, PREFIX=/usr)
+## make install      program, manual pages, unit and example configuration (DESTDIR, PREFIX=/usr)
 ## make clean        remove build/; fetched kernels stay in the cache (tests/vm/README.md)
 
 clean:

@@ -272,35 +272,6 @@ static void packaged_example_is_current(void **state)
 		fail_msg("%s differs from config.def: run this test with PINWHY_REGEN=1", path);
 }
 
-/* Every key, and every option it makes, is in the manual page. */
-static void manual_names_every_key(void **state)
-{
-	static char page[65536];
-	FILE *f = fopen("packaging/pinwhy.8", "r");
-	size_t n;
-
-	(void)state;
-	assert_non_null(f);
-	n = fread(page, 1, sizeof(page) - 1, f);
-	fclose(f);
-	assert_true(n < sizeof(page) - 1);
-	page[n] = '\0';
-	for (int i = 0; i < CONFIG_IDS; i++) {
-		const struct config_desc *d = &config_descs[i];
-		char line[64], *entry;
-
-		snprintf(line, sizeof(line), "\n.It Fl -%s", d->key);
-		if (strcmp(d->section, "pinwhy") == 0 && !strstr(page, line))
-			fail_msg("no option --%s", d->key);
-		snprintf(line, sizeof(line), "\n.It Sq [%s] ", d->section);
-		entry = strstr(page, line);
-		if (!entry)
-			fail_msg("no section [%s]", d->section);
-		else if (!memmem(entry, strcspn(entry + 1, "\n") + 1, d->key, strlen(d->key)))
-			fail_msg("no key %s in [%s]", d->key, d->section);
-	}
-}
-
 static void missing_file_is_named(void **state)
 {
 	(void)state;
@@ -350,7 +321,6 @@ int main(void)
 		cmocka_unit_test(printed_settings_read_back),
 		cmocka_unit_test(example_is_valid),
 		cmocka_unit_test(packaged_example_is_current),
-		cmocka_unit_test(manual_names_every_key),
 		cmocka_unit_test(missing_file_is_named),
 		cmocka_unit_test(listen_addresses),
 	};
