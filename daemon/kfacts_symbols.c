@@ -96,11 +96,14 @@ static void note(struct symbols *t, struct symbol *s, uint64_t address, const ch
 		t->hidden = true;
 }
 
+/* A list that was copied over another system may have its ends of lines. */
+#define BLANKS " \t\r\n"
+
 /* "ffffffff81000000 T name\t[module]". */
 static void symbol_line(struct symbols *t, char *line)
 {
-	char *save, *addr = strtok_r(line, " \t\n", &save), *type = strtok_r(NULL, " \t\n", &save);
-	char *full = strtok_r(NULL, " \t\n", &save), *module = strtok_r(NULL, " \t\n[]", &save);
+	char *save, *addr = strtok_r(line, BLANKS, &save), *type = strtok_r(NULL, BLANKS, &save);
+	char *full = strtok_r(NULL, BLANKS, &save), *module = strtok_r(NULL, BLANKS "[]", &save);
 	char name[sizeof(t->rows[0].name)];
 	struct symbol *s;
 	enum made made;

@@ -53,6 +53,17 @@ static void suffixes(void **state)
 	}
 }
 
+static void other_ends_of_lines(void **state)
+{
+	(void)state;
+	read_text("ffffffffc0000000 t do_thing\t[late]\r\n");
+	assert_true(asked->found);
+	assert_string_equal(asked->module, "late");
+	read_text("ffffffff81000000 T do_thing\r\n");
+	assert_true(asked->found);
+	assert_string_equal(asked->module, "");
+}
+
 static void by_its_own_name(void **state)
 {
 	(void)state;
@@ -145,7 +156,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(suffixes), cmocka_unit_test_setup(by_its_own_name, setup),
-		cmocka_unit_test_setup(copies_beside_it, setup), cmocka_unit_test_setup(copies_alone, setup),
+		cmocka_unit_test_setup(other_ends_of_lines, setup), cmocka_unit_test_setup(copies_beside_it, setup),
+		cmocka_unit_test_setup(copies_alone, setup),
 		cmocka_unit_test_setup(data_is_no_code, setup), cmocka_unit_test_setup(hidden_addresses, setup),
 		cmocka_unit_test_setup(unknown_releases, setup), cmocka_unit_test_setup(too_many, setup),
 	};
