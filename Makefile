@@ -117,7 +117,7 @@ check-quick:
 	@$(MAKE) --no-print-directory -k check-quick-tests; status=$$?; tests/summary $(COUNTS) && exit $$status
 
 .PHONY: check-quick-tests guest-programs soak
-check-quick-tests: all check-unit check-replay check-plan check-fuzz check-contract check-layers check-clang check-shell check-man
+check-quick-tests: all check-unit check-replay check-plan check-fuzz check-contract check-layers check-clang check-shell check-man check-metrics
 
 guest-programs: vm-programs scenarios bench-programs plan-programs btf-pack-programs
 
@@ -144,6 +144,9 @@ check-clang:
 
 check-shell:
 	@tests/unit/check-shell $(BUILD)
+
+check-metrics: all $(UNIT_DIR)/test_metrics
+	@tests/unit/check-metrics $(BUILD)
 
 help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))

@@ -301,13 +301,14 @@ static void stop_http(struct agent *a)
 /* All the work of a failure once, for nobody: afterwards nothing of it has to be paged in. */
 static void settle(struct agent *a)
 {
+	const char *type;
 	char *page;
 	size_t len;
 
 	kfacts_drop_btf(a->kf);
 	if (rehearse(&a->identity, &a->settings) < 0)
 		log_debug("no memory for a rehearsal");
-	if (a->http && agent_http_ops.metrics(a, &page, &len) == 0)
+	if (a->http && agent_http_ops.metrics(a, "", &page, &len, &type) == 0)
 		free(page);
 	memory_trim();
 	memory_reserve(HEAP_RESERVE);

@@ -127,7 +127,7 @@ void agent_on_report(void *ctx, const struct report *report)
 {
 	struct agent *a = ctx;
 
-	metrics_report(&a->metrics, report);
+	metrics_report(&a->metrics, report, loop_clock().real_ns);
 	sink_put(a->sink, report);
 }
 
@@ -386,15 +386,16 @@ static void gather(struct agent *a)
 }
 
 /* Counters are read from the kernel for each page, so that it tells what is true now. */
-static int get_metrics(void *ctx, char **ret_page, size_t *ret_len)
+static int get_metrics(void *ctx, const char *accept, char **ret_page, size_t *ret_len, const char **ret_type)
 {
+	enum exposition_format format = exposition_negotiate(accept);
 	struct agent *a = ctx;
 	size_t len;
 	char *page;
 	int err;
 
 	gather(a);
-	err = metrics_render(&a->metrics, a->page, METRICS_PAGE_MAX, &len);
+	err = metrics_render(&a->metrics, format, a->page, METRICS_PAGE_MAX, &len);
 	if (err)
 		return err;
 	page = malloc(len);
@@ -403,6 +404,7 @@ static int get_metrics(void *ctx, char **ret_page, size_t *ret_len)
 	memcpy(page, a->page, len);
 	*ret_page = page;
 	*ret_len = len;
+	*ret_type = exposition_content_type(format);
 	return 0;
 }
 

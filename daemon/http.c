@@ -45,28 +45,30 @@ static void plain(struct answer *a, unsigned int status, const char *text)
 	a->body[len] = '\n';
 }
 
-static void get_metrics(struct http *h, struct answer *a)
+static void get_metrics(struct http *h, struct MHD_Connection *connection, struct answer *a)
 {
-	int err = h->ops->metrics(h->ctx, &a->body, &a->len);
+	const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+	int err = h->ops->metrics(h->ctx, accept ? accept : "", &a->body, &a->len, &a->type);
 
 	if (err) {
 		plain(a, MHD_HTTP_SERVICE_UNAVAILABLE, strerror(-err));
 		return;
 	}
 	a->status = MHD_HTTP_OK;
-	a->type = "text/plain; version=0.0.4; charset=utf-8";
 }
 
-static void get_healthz(struct http *h, struct answer *a)
+static void get_healthz(struct http *h, struct MHD_Connection *connection, struct answer *a)
 {
 	(void)h;
+	(void)connection;
 	plain(a, MHD_HTTP_OK, "ok");
 }
 
-static void get_readyz(struct http *h, struct answer *a)
+static void get_readyz(struct http *h, struct MHD_Connection *connection, struct answer *a)
 {
 	const char *why = "";
 
+	(void)connection;
 	if (h->ops->ready(h->ctx, &why))
 		plain(a, MHD_HTTP_OK, "ready");
 	else
@@ -75,14 +77,14 @@ static void get_readyz(struct http *h, struct answer *a)
 
 static const struct {
 	const char *path;
-	void (*get)(struct http *h, struct answer *a);
+	void (*get)(struct http *h, struct MHD_Connection *connection, struct answer *a);
 } routes[] = {
 	{ "/metrics", get_metrics },
 	{ "/healthz", get_healthz },
 	{ "/readyz", get_readyz },
 };
 
-static void route(struct http *h, const char *path, const char *method, struct answer *a)
+static void route(struct http *h, struct MHD_Connection *connection, const char *path, const char *method, struct answer *a)
 {
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
 		plain(a, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
@@ -91,7 +93,7 @@ static void route(struct http *h, const char *path, const char *method, struct a
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
 		if (strcmp(routes[i].path, path) != 0)
 			continue;
-		routes[i].get(h, a);
+		routes[i].get(h, connection, a);
 		return;
 	}
 	plain(a, MHD_HTTP_NOT_FOUND, "there are /metrics, /healthz and /readyz");
@@ -109,6 +111,7 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, struct ans
 	}
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, a->type);
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT);
 	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
 	if (a->status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
@@ -128,7 +131,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	(void)upload;
 	(void)upload_size;
 	(void)request;
-	route(ctx, url, method, &a);
+	route(ctx, connection, url, method, &a);
 	return send_answer(connection, &a);
 }
 

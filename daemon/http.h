@@ -14,8 +14,11 @@
 struct http;
 
 struct http_ops {
-	/* The page, malloc'ed; http frees it. -errno. */
-	int (*metrics)(void *ctx, char **ret_page, size_t *ret_len);
+	/*
+	 * The page, malloc'ed; http frees it. `accept`: the request's header, "" = none; `*ret_type`: a static Content-Type.
+	 * -errno.
+	 */
+	int (*metrics)(void *ctx, const char *accept, char **ret_page, size_t *ret_len, const char **ret_type);
 	/* False, with a sentence, while the daemon does not watch. */
 	bool (*ready)(void *ctx, const char **ret_why);
 };

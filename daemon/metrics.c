@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "metrics.h"
 
 #include "names.h"
-
-struct page {
-	char *buf;
-	size_t size, len;
-	bool full;
-};
 
 static const char *const kind_names[WIRE_KIND_MAX] = {
 #define EVENT(id, name, type) [id] = #name,
@@ -20,34 +11,12 @@ static const char *const kind_names[WIRE_KIND_MAX] = {
 #undef EVENT
 };
 
-__attribute__((format(printf, 2, 3)))
-static void add(struct page *p, const char *fmt, ...)
+static void labelled(struct exposition *e, const char *label, const char *word, uint64_t value)
 {
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(p->buf + p->len, p->size - p->len, fmt, ap);
-	va_end(ap);
-	if (n < 0 || (size_t)n >= p->size - p->len)
-		p->full = true;
-	else
-		p->len += (size_t)n;
+	exposition_u64(e, EXPOSITION_LABELS({ label, word }), value);
 }
 
-static void sample(struct page *p, const char *name, uint64_t value)
-{
-	add(p, "%s %llu\n", name, (unsigned long long)value);
-}
-
-/* Our own words need no escaping: lower-case letters, digits, underscores and dots. */
-static void labelled(struct page *p, const char *name, const char *label, const char *word,
-		     uint64_t value)
-{
-	add(p, "%s{%s=\"%s\"} %llu\n", name, label, word, (unsigned long long)value);
-}
-
-static void by_kind(struct page *p, const char *name, const uint64_t *values)
+static void by_kind(struct exposition *e, const uint64_t *values)
 {
 	char word[32];
 
@@ -60,45 +29,43 @@ static void by_kind(struct page *p, const char *name, const uint64_t *values)
 			word[i] = (char)(kind_names[k][i] >= 'A' && kind_names[k][i] <= 'Z' ?
 					 kind_names[k][i] + ('a' - 'A') : kind_names[k][i]);
 		word[i] = '\0';
-		labelled(p, name, "kind", word, values[k]);
+		labelled(e, "kind", word, values[k]);
 	}
 }
 
-static void write_build_info(struct page *p, const char *name, const struct metrics *m)
+static void write_build_info(struct exposition *e, const struct metrics *m)
 {
-	labelled(p, name, "version", m->version, 1);
+	labelled(e, "version", m->version, 1);
 }
 
-static void write_registrations(struct page *p, const char *name, const struct metrics *m)
+static void write_registrations(struct exposition *e, const struct metrics *m)
 {
 	for (uint32_t api = WIRE_API_NONE + 1; api < WIRE_API_MAX; api++) {
-		add(p, "%s{api=\"%s\",result=\"ok\"} %llu\n", name, name_api(api),
-		    (unsigned long long)m->loss.api_ok[api]);
-		add(p, "%s{api=\"%s\",result=\"failed\"} %llu\n", name, name_api(api),
-		    (unsigned long long)m->loss.api_failed[api]);
+		exposition_u64(e, EXPOSITION_LABELS({ "api", name_api(api) }, { "result", "ok" }), m->loss.api_ok[api]);
+		exposition_u64(e, EXPOSITION_LABELS({ "api", name_api(api) }, { "result", "failed" }), m->loss.api_failed[api]);
 	}
 }
 
-static void write_events(struct page *p, const char *name, const struct metrics *m)
+static void write_events(struct exposition *e, const struct metrics *m)
 {
-	by_kind(p, name, m->loss.emitted);
+	by_kind(e, m->loss.emitted);
 }
 
-static void write_events_dropped(struct page *p, const char *name, const struct metrics *m)
+static void write_events_dropped(struct exposition *e, const struct metrics *m)
 {
-	by_kind(p, name, m->loss.dropped);
+	by_kind(e, m->loss.dropped);
 }
 
-static void write_decoded(struct page *p, const char *name, const struct metrics *m)
+static void write_decoded(struct exposition *e, const struct metrics *m)
 {
-	by_kind(p, name, m->pipeline.kind_in);
+	by_kind(e, m->pipeline.kind_in);
 }
 
-static void write_stranded(struct page *p, const char *name, const struct metrics *m)
+static void write_stranded(struct exposition *e, const struct metrics *m)
 {
 	for (int via = WIRE_PIN_VIA_NONE + 1; via < WIRE_PIN_VIA_MAX; via++)
 		if (pin_vias[via].module[0])
-			labelled(p, name, "driver", pin_vias[via].module, m->loss.stranded[via] - m->loss.freed[via]);
+			labelled(e, "driver", pin_vias[via].module, m->loss.stranded[via] - m->loss.freed[via]);
 }
 
 static bool is_attached(const struct slot_status *s)
@@ -106,84 +73,79 @@ static bool is_attached(const struct slot_status *s)
 	return s->state == SLOT_ATTACHED || s->state == SLOT_ACTIVE;
 }
 
-static void write_slot_attached(struct page *p, const char *name, const struct metrics *m)
+static void write_slot_attached(struct exposition *e, const struct metrics *m)
 {
 	for (uint32_t i = 0; i < m->nslots; i++)
-		labelled(p, name, "slot", m->slots[i].name, is_attached(&m->slots[i]));
+		labelled(e, "slot", m->slots[i].name, is_attached(&m->slots[i]));
 }
 
-static void write_slot_state(struct page *p, const char *name, const struct metrics *m)
+static void write_slot_state(struct exposition *e, const struct metrics *m)
 {
 	for (uint32_t i = 0; i < m->nslots; i++)
 		for (int s = SLOT_ABSENT; s <= SLOT_ACTIVE; s++)
-			add(p, "%s{slot=\"%s\",state=\"%s\"} %d\n", name, m->slots[i].name,
-			    slot_state_name((enum slot_state)s), (int)m->slots[i].state == s);
+			exposition_u64(e, EXPOSITION_LABELS({ "slot", m->slots[i].name }, { "state", slot_state_name((enum slot_state)s) }),
+				       (int)m->slots[i].state == s);
 }
 
-static void write_slot_info(struct page *p, const char *name, const struct metrics *m)
+static void write_slot_info(struct exposition *e, const struct metrics *m)
 {
 	for (uint32_t i = 0; i < m->nslots; i++)
 		if (is_attached(&m->slots[i]))
-			add(p, "%s{slot=\"%s\",variant=\"%s\",target=\"%s\",module=\"%s\"} 1\n", name, m->slots[i].name,
-			    m->slots[i].variant, m->slots[i].target, m->slots[i].module);
+			exposition_u64(e, EXPOSITION_LABELS({ "slot", m->slots[i].name }, { "variant", m->slots[i].variant },
+							    { "target", m->slots[i].target }, { "module", m->slots[i].module }), 1);
 }
 
-static void write_slot_runs(struct page *p, const char *name, const struct metrics *m)
+static void write_slot_runs(struct exposition *e, const struct metrics *m)
 {
 	for (uint32_t i = 0; i < m->nslots; i++)
-		labelled(p, name, "slot", m->slots[i].name, m->slots[i].runs);
+		labelled(e, "slot", m->slots[i].name, m->slots[i].runs);
 }
 
-static void write_slot_missed(struct page *p, const char *name, const struct metrics *m)
+static void write_slot_missed(struct exposition *e, const struct metrics *m)
 {
 	for (uint32_t i = 0; i < m->nslots; i++)
-		labelled(p, name, "slot", m->slots[i].name, m->slots[i].missed);
+		labelled(e, "slot", m->slots[i].name, m->slots[i].missed);
 }
 
-static void report_sample(struct page *p, const char *name, const char *cause,
-			  const char *confidence, uint64_t value)
+static void report_sample(struct exposition *e, const char *cause, const char *confidence, const struct metrics_verdict *v)
 {
-	add(p, "%s{cause=\"%s\",confidence=\"%s\"} %llu\n", name, cause, confidence,
-	    (unsigned long long)value);
+	const struct exposition_example example = { "report_id", v->last_id, v->last_real_ns };
+
+	exposition_count(e, EXPOSITION_LABELS({ "cause", cause }, { "confidence", confidence }), v->n, *v->last_id ? &example : NULL);
 }
 
-static void write_reports(struct page *p, const char *name, const struct metrics *m)
+static void write_reports(struct exposition *e, const struct metrics *m)
 {
 	for (uint32_t i = 0; i < ncauses && i < CAUSES_MAX; i++)
 		for (int c = 0; c < CONFIDENCE_MAX; c++)
 			/* A cause that is named is at least likely. */
-			if (c != CONFIDENCE_unknown || m->by_cause[i][c])
-				report_sample(p, name, causes[i].id, confidence_words[c].word,
-					      m->by_cause[i][c]);
-	report_sample(p, name, "unknown", "unknown", m->unknown);
-	report_sample(p, name, "none", "none", m->without_verdict);
+			if (c != CONFIDENCE_unknown || m->by_cause[i][c].n)
+				report_sample(e, causes[i].id, confidence_words[c].word, &m->by_cause[i][c]);
+	report_sample(e, "unknown", "unknown", &m->unknown);
+	report_sample(e, "none", "none", &m->without_verdict);
 }
 
-static void write_cpu_seconds(struct page *p, const char *name, const struct metrics *m)
+static void write_cpu_seconds(struct exposition *e, const struct metrics *m)
 {
-	add(p, "%s %.6f\n", name, (double)m->cpu_ns / 1e9);
+	exposition_seconds(e, NULL, m->cpu_ns);
 }
 
-static void write_start_time(struct page *p, const char *name, const struct metrics *m)
+static void write_start_time(struct exposition *e, const struct metrics *m)
 {
-	add(p, "%s %.3f\n", name, (double)m->start_real_ns / 1e9);
+	exposition_seconds(e, NULL, m->start_real_ns);
 }
 
-int metrics_render(const struct metrics *m, char *buf, size_t size, size_t *ret_len)
+int metrics_render(const struct metrics *m, enum exposition_format format, char *buf, size_t size, size_t *ret_len)
 {
-	struct page page = { .buf = buf, .size = size }, *p = &page;
+	struct exposition exposition, *e = &exposition;
 
-#define HEAD(name, type, help) add(p, "# HELP %s %s\n# TYPE %s %s\n", #name, help, #name, #type)
-#define METRIC(name, type, help, value) HEAD(name, type, help); sample(p, #name, value);
-#define METRIC_EACH(name, type, help, write) HEAD(name, type, help); write(p, #name, m);
+	exposition_begin(e, format, buf, size, m->start_real_ns);
+#define METRIC(name, type, help, value) exposition_family(e, #name, EXPOSITION_##type, help); exposition_u64(e, NULL, value);
+#define METRIC_EACH(name, type, help, write) exposition_family(e, #name, EXPOSITION_##type, help); write(e, m);
 #include "metrics.def"
-#undef HEAD
 #undef METRIC
 #undef METRIC_EACH
-	if (page.full)
-		return -ENOBUFS;
-	*ret_len = page.len;
-	return 0;
+	return exposition_end(e, ret_len);
 }
 
 static enum confidence confidence_of(const char *word)
@@ -194,17 +156,24 @@ static enum confidence confidence_of(const char *word)
 	return CONFIDENCE_unknown;
 }
 
-void metrics_report(struct metrics *m, const struct report *report)
+static void count(struct metrics_verdict *v, const struct report *report, uint64_t real_ns)
+{
+	v->n++;
+	v->last_real_ns = real_ns;
+	memcpy(v->last_id, report->id, sizeof(v->last_id));
+}
+
+void metrics_report(struct metrics *m, const struct report *report, uint64_t real_ns)
 {
 	if (!report->cause || !*report->cause) {
-		m->without_verdict++;
+		count(&m->without_verdict, report, real_ns);
 		return;
 	}
 	for (uint32_t i = 0; i < ncauses && i < CAUSES_MAX; i++) {
 		if (strcmp(causes[i].id, report->cause) != 0)
 			continue;
-		m->by_cause[i][confidence_of(report->confidence)]++;
+		count(&m->by_cause[i][confidence_of(report->confidence)], report, real_ns);
 		return;
 	}
-	m->unknown++;
+	count(&m->unknown, report, real_ns);
 }

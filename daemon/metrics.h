@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers for Prometheus (text format 0.0.4). The owner fills a struct metrics with what
- * the parts of the daemon count, and metrics_render() writes the rows of metrics.def.
+ * Numbers for Prometheus. The owner fills a struct metrics with what the parts of the daemon
+ * count, and metrics_render() writes the rows of metrics.def.
  */
 #ifndef PINWHY_METRICS_H
 #define PINWHY_METRICS_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "diagnose.h"
+#include "exposition.h"
 #include "helper.h"
 #include "loader.h"
 #include "memory.h"
@@ -19,12 +20,18 @@
 
 #define METRICS_SLOTS_MAX 128
 /* Bytes that always suffice for the page: every table has a bound, and a test fills them. */
-#define METRICS_PAGE_MAX (168U << 10)
+#define METRICS_PAGE_MAX (384U << 10)
+
+/* Reports with one verdict, and the last of them. */
+struct metrics_verdict {
+	uint64_t n, last_real_ns;
+	char last_id[sizeof(((struct report *)0)->id)];
+};
 
 struct metrics {
 	/* Counted here. */
-	uint64_t by_cause[CAUSES_MAX][CONFIDENCE_MAX];
-	uint64_t unknown, without_verdict;
+	struct metrics_verdict by_cause[CAUSES_MAX][CONFIDENCE_MAX];
+	struct metrics_verdict unknown, without_verdict;
 	/* Copied from their owners before rendering. */
 	struct loss loss;
 	struct pipeline_stats pipeline;
@@ -41,8 +48,8 @@ struct metrics {
 };
 
 /* Counts a report by its cause and confidence. */
-void metrics_report(struct metrics *m, const struct report *report);
+void metrics_report(struct metrics *m, const struct report *report, uint64_t real_ns);
 /* Bytes written, no NUL needed after them. -ENOBUFS when the page does not fit. */
-int metrics_render(const struct metrics *m, char *buf, size_t size, size_t *ret_len);
+int metrics_render(const struct metrics *m, enum exposition_format format, char *buf, size_t size, size_t *ret_len);
 
 #endif

@@ -26,8 +26,9 @@ static struct listen_address address;
 static bool ready;
 static int page_err;
 
-static int get_page(void *ctx, char **ret_page, size_t *ret_len)
+static int get_page(void *ctx, const char *accept, char **ret_page, size_t *ret_len, const char **ret_type)
 {
+	*ret_type = strstr(accept, "open") ? "open/metrics" : "text/metrics";
 	(void)ctx;
 	if (page_err)
 		return page_err;
@@ -143,9 +144,11 @@ static void pages_are_served(void **state)
 	expect(get("/nothing"), 404, NULL);
 	expect(get("/"), 404, NULL);
 	answer = get("/metrics");
-	assert_non_null(strstr(answer, "version=0.0.4"));
+	assert_non_null(strstr(answer, "Content-Type: text/metrics\r\n"));
 	assert_int_equal(strlen(strstr(answer, "\r\n\r\n") + 4), PAGE_BYTES);
 	expect(answer, 200, NULL);
+	expect(ask("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept: open\r\n\r\n"), 200,
+	       "Content-Type: open/metrics\r\n");
 }
 
 static void readiness_and_errors_show(void **state)

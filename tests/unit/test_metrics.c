@@ -25,10 +25,21 @@ static void long_words(struct slot_status *s)
 	s->variant[sizeof(s->variant) - 1] = s->target[sizeof(s->target) - 1] = s->module[sizeof(s->module) - 1] = '\0';
 }
 
+static void long_id(struct metrics_verdict *v)
+{
+	memset(v->last_id, 'i', sizeof(v->last_id) - 1);
+	v->last_id[sizeof(v->last_id) - 1] = '\0';
+}
+
 /* Every number at its largest, every slot there. */
 static void fill(void)
 {
 	memset(&m, 0xff, sizeof(m));
+	for (size_t i = 0; i < CAUSES_MAX; i++)
+		for (int c = 0; c < CONFIDENCE_MAX; c++)
+			long_id(&m.by_cause[i][c]);
+	long_id(&m.unknown);
+	long_id(&m.without_verdict);
 	m.version = "1.2.3";
 	m.nslots = loader_nslots();
 	for (uint32_t i = 0; i < m.nslots; i++) {
@@ -38,13 +49,18 @@ static void fill(void)
 	}
 }
 
-static void render(void)
+static void render_as(enum exposition_format format)
 {
 	size_t len = 0;
 
 	memset(page, 0, sizeof(page));
-	assert_int_equal(metrics_render(&m, page, METRICS_PAGE_MAX, &len), 0);
+	assert_int_equal(metrics_render(&m, format, page, METRICS_PAGE_MAX, &len), 0);
 	assert_int_equal(len, strlen(page));
+}
+
+static void render(void)
+{
+	render_as(EXPOSITION_TEXT);
 }
 
 static uint64_t value_of(const char *series)
@@ -72,8 +88,8 @@ static void largest_page_fits(void **state)
 						   .runs = UINT64_MAX, .missed = UINT64_MAX };
 		long_words(&m.slots[i]);
 	}
-	render();
-	assert_true(strlen(page) + (CAUSES_MAX - ncauses) * 3 * 120 < METRICS_PAGE_MAX);
+	render_as(EXPOSITION_OPENMETRICS);
+	assert_true(strlen(page) + (CAUSES_MAX - ncauses) * 3 * 320 < METRICS_PAGE_MAX);
 }
 
 static void small_buffer_is_an_error(void **state)
@@ -82,7 +98,7 @@ static void small_buffer_is_an_error(void **state)
 
 	(void)state;
 	fill();
-	assert_int_equal(metrics_render(&m, page, 1000, &len), -ENOBUFS);
+	assert_int_equal(metrics_render(&m, EXPOSITION_TEXT, page, 1000, &len), -ENOBUFS);
 	assert_int_equal(len, 77);
 }
 
@@ -94,7 +110,7 @@ static bool is_name(const char *s, size_t len)
 	return len > 0;
 }
 
-/* Text format 0.0.4: HELP, TYPE, then the samples of just that metric. */
+/* Text format 0.0.4: TYPE, HELP, then the samples of just that metric. */
 static void page_is_well_formed(void **state)
 {
 	char name[128] = "", type[16] = "", *save = NULL;
@@ -108,15 +124,15 @@ static void page_is_well_formed(void **state)
 		size_t len = strcspn(line, "{ ");
 
 		if (strncmp(line, "# HELP ", 7) == 0) {
-			assert_int_equal(sscanf(line, "# HELP %127s", name), 1);
+			char helped[128];
+
+			assert_int_equal(sscanf(line, "# HELP %127s", helped), 1);
+			assert_string_equal(helped, name);
 			families++;
 			continue;
 		}
 		if (strncmp(line, "# TYPE ", 7) == 0) {
-			char typed[128];
-
-			assert_int_equal(sscanf(line, "# TYPE %127s %15s", typed, type), 2);
-			assert_string_equal(typed, name);
+			assert_int_equal(sscanf(line, "# TYPE %127s %15s", name, type), 2);
 			assert_true(!strcmp(type, "counter") || !strcmp(type, "gauge"));
 			/* Counters, and nothing else, end in _total. */
 			assert_int_equal(!strcmp(type, "counter"),
@@ -131,9 +147,51 @@ static void page_is_well_formed(void **state)
 	assert_true(families > 40);
 }
 
+/* For check-metrics, which has them read by others: pages of everything that there may be. */
+static void pages_for_others(void **state)
+{
+	static const char *const names[] = { [EXPOSITION_TEXT] = "full.txt", [EXPOSITION_OPENMETRICS] = "full.open" };
+	const char *folder = getenv("METRICS_PAGES");
+	char path[4096];
+	FILE *f;
+
+	(void)state;
+	for (int format = EXPOSITION_TEXT; folder && format <= EXPOSITION_OPENMETRICS; format++) {
+		fill();
+		render_as((enum exposition_format)format);
+		snprintf(path, sizeof(path), "%s/%s", folder, names[format]);
+		f = fopen(path, "w");
+		assert_non_null(f);
+		assert_true(fputs(page, f) >= 0);
+		assert_int_equal(fclose(f), 0);
+	}
+}
+
 static int compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A counter and something else of the same name are one family in OpenMetrics, and no two may be. */
+static void no_family_twice(void **state)
+{
+	char name[128], *families[512], *save = NULL;
+	size_t n = 0;
+
+	(void)state;
+	fill();
+	render_as(EXPOSITION_OPENMETRICS);
+	for (char *line = strtok_r(page, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (sscanf(line, "# TYPE %127s", name) != 1)
+			continue;
+		assert_true(n < 512);
+		families[n++] = strdup(name);
+	}
+	qsort(families, n, sizeof(families[0]), compare);
+	for (size_t i = 1; i < n; i++)
+		assert_string_not_equal(families[i - 1], families[i]);
+	while (n)
+		free(families[--n]);
 }
 
 static void no_series_twice(void **state)
@@ -191,22 +249,22 @@ static void one_state_per_slot(void **state)
 
 static void reports_are_counted_by_verdict(void **state)
 {
-	struct report r = { .kind = "registration_failed", .confidence = "proven" };
+	struct report r = { .id = "018f0000-0000-7000-8000-000000000001", .kind = "registration_failed", .confidence = "proven" };
 	char series[200];
 
 	(void)state;
 	memset(&m, 0, sizeof(m));
 	m.version = "";
 	r.cause = causes[0].id;
-	metrics_report(&m, &r);
-	metrics_report(&m, &r);
+	metrics_report(&m, &r, 1700000000000000000ULL);
+	metrics_report(&m, &r, 1700000000000000000ULL);
 	r.confidence = "likely";
-	metrics_report(&m, &r);
+	metrics_report(&m, &r, 1700000000000000000ULL);
 	r.cause = "unknown";
 	r.confidence = "unknown";
-	metrics_report(&m, &r);
+	metrics_report(&m, &r, 1700000000000000000ULL);
 	r.cause = "";
-	metrics_report(&m, &r);
+	metrics_report(&m, &r, 1700000000000000000ULL);
 	render();
 	snprintf(series, sizeof(series), "pinwhy_reports_total{cause=\"%s\",confidence=\"proven\"}",
 		 causes[0].id);
@@ -216,6 +274,15 @@ static void reports_are_counted_by_verdict(void **state)
 	assert_int_equal(value_of(series), 1);
 	assert_int_equal(value_of("pinwhy_reports_total{cause=\"unknown\",confidence=\"unknown\"}"), 1);
 	assert_int_equal(value_of("pinwhy_reports_total{cause=\"none\",confidence=\"none\"}"), 1);
+	/* OpenMetrics names the last of each. */
+	strcpy(r.id, "018f0000-0000-7000-8000-000000000002");
+	metrics_report(&m, &r, 1700000000500000000ULL);
+	render_as(EXPOSITION_OPENMETRICS);
+	snprintf(series, sizeof(series), "pinwhy_reports_total{cause=\"%s\",confidence=\"proven\"} 2 "
+		 "# {report_id=\"018f0000-0000-7000-8000-000000000001\"} 1 1700000000.000\n", causes[0].id);
+	assert_non_null(strstr(page, series));
+	assert_non_null(strstr(page, "pinwhy_reports_total{cause=\"none\",confidence=\"none\"} 2 "
+				     "# {report_id=\"018f0000-0000-7000-8000-000000000002\"} 1 1700000000.500\n"));
 }
 
 int main(void)
@@ -224,6 +291,8 @@ int main(void)
 		cmocka_unit_test(largest_page_fits),
 		cmocka_unit_test(small_buffer_is_an_error),
 		cmocka_unit_test(page_is_well_formed),
+		cmocka_unit_test(pages_for_others),
+		cmocka_unit_test(no_family_twice),
 		cmocka_unit_test(no_series_twice),
 		cmocka_unit_test(numbers_are_exact),
 		cmocka_unit_test(one_state_per_slot),
