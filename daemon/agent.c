@@ -446,6 +446,7 @@ int agent_run(const struct config *config)
 	}
 	a->config = config;
 	a->signal_fd = a->listen_fd = a->sink_fd = -1;
+	watchdog_init(&a->watchdog);
 	a->metrics.version = PINWHY_VERSION;
 	a->metrics.start_real_ns = loop_clock().real_ns;
 	for (; started < NSTEPS && !err; started++) {

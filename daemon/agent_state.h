@@ -18,6 +18,7 @@
 #include "lock.h"
 #include "loop.h"
 #include "metrics.h"
+#include "notify.h"
 #include "ring.h"
 #include "sink.h"
 #include "spans.h"
@@ -53,6 +54,7 @@ struct agent {
 	uint64_t hook_runs_missed;	/* at the last tick */
 	uint64_t ticks, arm_waits;
 	int tick_timer, pipeline_timer, memory_timer;
+	struct watchdog watchdog;
 	bool ready, stopping, healthy;
 	bool modules_changed;	/* the ring brought a hint */
 };

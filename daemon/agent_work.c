@@ -251,6 +251,7 @@ void agent_on_tick(void *ctx, struct clock_pair now)
 	sink_flush(a->sink);
 	agent_watch_sink(a);
 	rearm_pipeline(a);
+	watchdog_progress(&a->watchdog, now.mono_ns);
 }
 
 /* ---- signals ---- */

@@ -35,3 +35,38 @@ int notify_send(const char *state)
 	close(fd);
 	return err;
 }
+
+/* What a manager sets is a number and no more. 0: there is none. */
+static uint64_t number(const char *name)
+{
+	const char *text = getenv(name);
+	unsigned long long n;
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return 0;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	return errno || *end ? 0 : n;
+}
+
+void watchdog_init(struct watchdog *w)
+{
+	uint64_t usec = number("WATCHDOG_USEC");
+
+	*w = (struct watchdog){ 0 };
+	/* Inherited from a service that started us: not ours. */
+	if (getenv("WATCHDOG_PID") && number("WATCHDOG_PID") != (uint64_t)getpid())
+		return;
+	if (usec <= UINT64_MAX / 1000)
+		w->every_ns = usec * 1000 / 2;
+}
+
+void watchdog_progress(struct watchdog *w, uint64_t now_ns)
+{
+	if (!w->every_ns || now_ns < w->next_ns)
+		return;
+	w->next_ns = now_ns + w->every_ns;
+	/* What does not get through is missed by the manager, who then acts. */
+	notify_send("WATCHDOG=1");
+}

@@ -197,6 +197,69 @@ static void readiness_is_told(void **state)
 	assert_int_equal(notify_send("READY=1"), 0);
 }
 
+/* What `fd` has been sent since it was last asked. */
+static int told(int fd)
+{
+	char got[64];
+	int n = 0;
+
+	while (recv(fd, got, sizeof(got), 0) == (ssize_t)strlen("WATCHDOG=1")) {
+		assert_memory_equal(got, "WATCHDOG=1", strlen("WATCHDOG=1"));
+		n++;
+	}
+	return n;
+}
+
+static void watchdog_is_told_of_progress(void **state)
+{
+	const char *name = tree_path(&tree, "notify");
+	int fd = receiver(name);
+	struct watchdog w;
+	char pid[16];
+
+	(void)state;
+	setenv("NOTIFY_SOCKET", name, 1);
+	setenv("WATCHDOG_USEC", "60000000", 1);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("WATCHDOG_PID", pid, 1);
+	watchdog_init(&w);
+	assert_int_equal(w.every_ns, 30ULL * 1000000000);
+	assert_int_equal(told(fd), 0);
+	/* At once, and then as often as is asked for, however often there is progress. */
+	for (uint64_t s = 1000; s <= 1090; s++)
+		watchdog_progress(&w, s * 1000000000);
+	assert_int_equal(told(fd), 4);
+	close(fd);
+	watchdog_progress(&w, 2000ULL * 1000000000);
+	unsetenv("NOTIFY_SOCKET");
+	watchdog_progress(&w, 3000ULL * 1000000000);
+}
+
+static void watchdog_of_others_is_left_alone(void **state)
+{
+	static const char *const wrong[] = { "", "0", "-1", "1s", " 5", "99999999999999999999", "18446744073709551615" };
+	struct watchdog w;
+
+	(void)state;
+	unsetenv("WATCHDOG_PID");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		setenv("WATCHDOG_USEC", wrong[i], 1);
+		watchdog_init(&w);
+		assert_int_equal(w.every_ns, 0);
+	}
+	setenv("WATCHDOG_USEC", "60000000", 1);
+	setenv("WATCHDOG_PID", "1", 1);
+	watchdog_init(&w);
+	assert_int_equal(w.every_ns, 0);
+	unsetenv("WATCHDOG_PID");
+	watchdog_init(&w);
+	assert_int_equal(w.every_ns, 30ULL * 1000000000);
+	unsetenv("WATCHDOG_USEC");
+	watchdog_init(&w);
+	assert_int_equal(w.every_ns, 0);
+	watchdog_progress(&w, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +271,8 @@ int main(void)
 		TEST(missing_directory_is_an_error),
 		TEST(owner_of_an_address_is_found),
 		TEST(readiness_is_told),
+		TEST(watchdog_is_told_of_progress),
+		TEST(watchdog_of_others_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
