@@ -33,12 +33,14 @@ VERSION := $(shell cat VERSION)
 WARN    := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wtype-limits \
            -Wmaybe-uninitialized -Werror
 INCLUDE := -Ibpf/include -Idaemon
-CFLAGS  := -std=gnu11 -D_GNU_SOURCE -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2 $(WARN) $(INCLUDE) \
+# Two builds are the same to the byte, wherever the sources lie.
+WHEREVER := -ffile-prefix-map=$(CURDIR)=.
+CFLAGS  := -std=gnu11 -D_GNU_SOURCE -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2 $(WARN) $(INCLUDE) $(WHEREVER) \
            -DPINWHY_VERSION='"$(VERSION)"'
 LDFLAGS := -Wl,-z,relro,-z,now
 LDLIBS   = $(shell $(PKG_CONFIG) --libs libbpf json-c libmicrohttpd) -linih
 BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g -D__TARGET_ARCH_$(BPF_ARCH_$(ARCH)) -Wall -Wextra -Wtype-limits -Werror \
-              -Wno-unused-parameter -Ibpf/include
+              -Wno-unused-parameter -Ibpf/include $(WHEREVER)
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $@)
@@ -117,7 +119,7 @@ check-quick:
 	@$(MAKE) --no-print-directory -k check-quick-tests; status=$$?; tests/summary $(COUNTS) && exit $$status
 
 .PHONY: check-quick-tests guest-programs soak
-check-quick-tests: all check-unit check-replay check-plan check-fuzz check-contract check-layers check-clang check-shell check-man check-metrics
+check-quick-tests: all check-unit check-replay check-plan check-fuzz check-contract check-layers check-clang check-shell check-man check-metrics check-install check-completion check-kubernetes
 
 guest-programs: vm-programs scenarios bench-programs plan-programs btf-pack-programs
 
@@ -161,7 +163,9 @@ help:
 ## make ARCH=arm64   build for arm64 into build/arm64 (README)
 ## make bench        what watching costs, in instructions
 ## make soak         long repetitions
-## make install      program, manual pages, unit and example configuration (DESTDIR, PREFIX=/usr)
+## make install      program, manual pages, unit, completion and example configuration (DESTDIR, PREFIX=/usr)
+## make uninstall    removes these, but for the configuration
+## make deb          Debian packages into build/deb
 ## make clean        remove build/; fetched kernels stay in the cache (tests/vm/README.md)
 
 clean:
