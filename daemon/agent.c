@@ -18,6 +18,7 @@
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S 1000000000ULL
 /* Heap for what comes later: reports in the making and those that wait for a full disk. */
+#define SINKS_PATIENCE_NS (3 * NS_PER_S)	/* for what is to be delivered at the end */
 #define HEAP_RESERVE ((size_t)1 << 20)
 
 /* ---- starting: each returns 0, or -errno after saying what failed and what to do ---- */
@@ -72,7 +73,7 @@ static int start_lock(struct agent *a)
 	pid_t owner = 0;
 	int err;
 
-	if (strcmp(path, "-") == 0)
+	if (strcmp(path, "-") == 0 || strcmp(path, "off") == 0)
 		return 0;
 	err = lock_acquire(&a->lock, path, &owner);
 	if (err == -EBUSY)
@@ -237,20 +238,19 @@ static void stop_pipeline(struct agent *a)
 	pipeline_free(a->tap.pipeline);
 }
 
-static int start_sink(struct agent *a)
+/* Before anything big is in memory: some are processes of their own. */
+static int start_sinks(struct agent *a)
 {
-	int err = sink_open(&a->sink, a->config->format, a->config->reports);
-
-	if (!err)
-		agent_watch_sink(a);
-	return err;
+	return sinks_open(&a->sinks, a->config, a->loop);
 }
 
-static void stop_sink(struct agent *a)
+static void stop_sinks(struct agent *a)
 {
-	if (a->sink_fd >= 0)
-		loop_del(a->loop, a->sink_fd);
-	sink_close(a->sink);
+	/* The loop goes on for them alone. */
+	loop_timer_set(a->loop, a->tick_timer, 0);
+	loop_timer_set(a->loop, a->pipeline_timer, 0);
+	loop_timer_set(a->loop, a->memory_timer, 0);
+	sinks_close(a->sinks, SINKS_PATIENCE_NS);
 }
 
 static int start_recording(struct agent *a)
@@ -421,11 +421,12 @@ static const struct {
 	{ "signals", start_signals, stop_signals, WHEN_EVER },
 	{ "lock", start_lock, stop_lock, WHEN_EVER },
 	{ "listen", start_listen, stop_listen, WHEN_EVER },
-	{ "helper", start_helper, stop_helper, WHEN_WATCHING },	/* forks: before memory is filled */
+	/* These two fork: before memory is filled. */
+	{ "sinks", start_sinks, stop_sinks, WHEN_EVER },
+	{ "helper", start_helper, stop_helper, WHEN_WATCHING },
 	{ "kernel facts", start_kfacts, stop_kfacts, WHEN_WATCHING },
 	{ "BPF", start_loader, stop_loader, WHEN_WATCHING },
 	{ "pipeline", start_pipeline, stop_pipeline, WHEN_WATCHING },
-	{ "reports", start_sink, stop_sink, WHEN_EVER },
 	{ "recording", start_recording, stop_recording, WHEN_WATCHING },
 	{ "HTTP", start_http, stop_http, WHEN_EVER },
 	{ "hooks", start_watching, stop_watching, WHEN_WATCHING },
@@ -445,7 +446,7 @@ int agent_run(const struct config *config)
 		return 2;
 	}
 	a->config = config;
-	a->signal_fd = a->listen_fd = a->sink_fd = -1;
+	a->signal_fd = a->listen_fd = -1;
 	watchdog_init(&a->watchdog);
 	a->metrics.version = PINWHY_VERSION;
 	a->metrics.start_real_ns = loop_clock().real_ns;

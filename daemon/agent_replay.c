@@ -36,8 +36,7 @@ static void on_turn(void *ctx, struct clock_pair now)
 	int rc = 1;
 
 	if (a->ready) {
-		sink_flush(a->sink);
-		agent_watch_sink(a);
+		sinks_tick(a->sinks);
 		watchdog_progress(&a->watchdog, now.mono_ns);
 		loop_timer_set(a->loop, a->tick_timer, now.mono_ns + TICK_NS);
 		return;

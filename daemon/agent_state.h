@@ -37,8 +37,7 @@ struct agent {
 	struct identity identity;
 	struct pipeline_settings settings;
 	struct tap tap;
-	struct sink *sink;
-	int sink_fd;		/* watched in the loop, -1 = none */
+	struct sinks *sinks;
 	struct http *http;
 	struct ring *ring;
 	struct replay *replay;	/* instead of loader, pipeline and ring: agent_replay.c */
@@ -67,7 +66,6 @@ extern const struct http_ops agent_http_ops;
 void agent_on_signal(void *ctx, uint32_t events, struct clock_pair now);
 void agent_on_ring(void *ctx, uint32_t events, struct clock_pair now);
 void agent_on_record(void *ctx, const void *data, size_t size);
-void agent_on_sink(void *ctx, uint32_t events, struct clock_pair now);
 void agent_on_tick(void *ctx, struct clock_pair now);
 void agent_on_pipeline_timer(void *ctx, struct clock_pair now);
 void agent_on_memory_timer(void *ctx, struct clock_pair now);
@@ -83,7 +81,6 @@ void agent_drain(struct agent *a);
 /* READY, once at least one slot is attached. */
 void agent_say_ready(struct agent *a, struct clock_pair now);
 void agent_log_memory(struct agent *a, const char *when);
-void agent_watch_sink(struct agent *a);
 
 /* A recording in the place of a node: agent_replay.c. 0 or -errno after saying what failed. */
 int agent_start_replay(struct agent *a);

@@ -128,7 +128,7 @@ void agent_on_report(void *ctx, const struct report *report)
 	struct agent *a = ctx;
 
 	metrics_report(&a->metrics, report, loop_clock().real_ns);
-	sink_put(a->sink, report);
+	sinks_put(a->sinks, report);
 }
 
 const struct pipeline_ops agent_pipeline_ops = { .ask = on_ask, .emit = agent_on_report };
@@ -139,31 +139,6 @@ void agent_on_pipeline_timer(void *ctx, struct clock_pair now)
 
 	tap_tick(&a->tap, now);
 	rearm_pipeline(a);
-}
-
-/* ---- the sink ---- */
-
-void agent_on_sink(void *ctx, uint32_t events, struct clock_pair now)
-{
-	struct agent *a = ctx;
-
-	(void)events;
-	(void)now;
-	sink_flush(a->sink);
-}
-
-/* A reopened target has another descriptor. Plain files cannot be waited for: the tick retries. */
-void agent_watch_sink(struct agent *a)
-{
-	int fd = sink_fd(a->sink);
-
-	if (fd == a->sink_fd)
-		return;
-	if (a->sink_fd >= 0)
-		loop_del(a->loop, a->sink_fd);
-	a->sink_fd = -1;
-	if (fd >= 0 && loop_add(a->loop, fd, EPOLLOUT | EPOLLET, agent_on_sink, a) == 0)
-		a->sink_fd = fd;
 }
 
 /* ---- periodic work ---- */
@@ -248,8 +223,7 @@ void agent_on_tick(void *ctx, struct clock_pair now)
 	}
 	arm(a, now, true);
 	check_health(a);
-	sink_flush(a->sink);
-	agent_watch_sink(a);
+	sinks_tick(a->sinks);
 	rearm_pipeline(a);
 	watchdog_progress(&a->watchdog, now.mono_ns);
 }
@@ -267,8 +241,7 @@ void agent_on_signal(void *ctx, uint32_t events, struct clock_pair now)
 		return;
 	if (si.ssi_signo == SIGHUP) {
 		log_info("opening the report file again");
-		sink_reopen(a->sink);
-		agent_watch_sink(a);
+		sinks_reopen(a->sinks);
 		return;
 	}
 	log_info("ending because of signal %u (%s)", si.ssi_signo, strsignal((int)si.ssi_signo));
@@ -376,7 +349,7 @@ static void gather(struct agent *a)
 	} else {
 		gather_watching(a);
 	}
-	sink_stats(a->sink, &m->sink);
+	m->nsinks = sinks_stats(a->sinks, m->sinks);
 	memory_use(&m->memory);
 	m->ready = a->ready && !a->stopping;
 	m->hooks_healthy = a->healthy;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -23,7 +24,15 @@ static const char *const hook_words[] = {
 static const char *check_reports(const char *text, uint64_t number)
 {
 	(void)number;
-	return *text ? NULL : "is empty: give a path, or - for standard output";
+	return *text ? NULL : "is empty: give a path, or - for standard output, or off";
+}
+
+static const char *check_socket(const char *text, uint64_t number)
+{
+	(void)number;
+	if (*text != '/')
+		return "is not an absolute path";
+	return strlen(text) >= sizeof(((struct sockaddr_un *)NULL)->sun_path) ? "is too long for a socket" : NULL;
 }
 
 static const char *check_record(const char *text, uint64_t number)
@@ -100,18 +109,18 @@ const struct config_desc config_descs[CONFIG_IDS] = {
 #define ROW(section_, key_, field_, type_, ...) \
 	[CONFIG_ID_##field_] = { .section = #section_, .key = #key_, .type = type_, \
 				 .offset = offsetof(struct config, field_), __VA_ARGS__ },
-#define CONFIG_STR(section, key, field, def_, check_, arg, help_) \
+#define CONFIG_STR(section, key, field, def_, check_, arg, applies_, help_) \
 	ROW(section, key, field, CONFIG_TYPE_STR, .def = (def_), .argument = (arg), \
-	    .check = (check_), .help = (help_))
-#define CONFIG_CHOICE(section, key, field, def_, choices_, help_) \
+	    .check = (check_), .applies = CONFIG_##applies_, .help = (help_))
+#define CONFIG_CHOICE(section, key, field, def_, choices_, applies_, help_) \
 	ROW(section, key, field, CONFIG_TYPE_CHOICE, .def = (def_), .argument = (choices_), \
-	    .choices = (choices_), .help = (help_))
-#define CONFIG_BOOL(section, key, field, def_, help_) \
+	    .choices = (choices_), .applies = CONFIG_##applies_, .help = (help_))
+#define CONFIG_BOOL(section, key, field, def_, applies_, help_) \
 	ROW(section, key, field, CONFIG_TYPE_BOOL, .def = (def_) ? "yes" : "no", \
-	    .argument = "yes|no", .help = (help_))
-#define CONFIG_U64(section, key, field, def_, min_, max_, check_, unit, help_) \
+	    .argument = "yes|no", .applies = CONFIG_##applies_, .help = (help_))
+#define CONFIG_U64(section, key, field, def_, min_, max_, check_, unit, applies_, help_) \
 	ROW(section, key, field, CONFIG_TYPE_U64, .def = #def_, .argument = (unit), .min = (min_), \
-	    .max = (max_), .check = (check_), .help = (help_))
+	    .max = (max_), .check = (check_), .applies = CONFIG_##applies_, .help = (help_))
 #include "config.def"
 #undef CONFIG_STR
 #undef CONFIG_CHOICE

@@ -22,10 +22,10 @@
 #define CONFIG_ERROR_MAX 512
 
 enum config_id {
-#define CONFIG_STR(section, key, field, def, check, arg, help) CONFIG_ID_##field,
-#define CONFIG_CHOICE(section, key, field, def, choices, help) CONFIG_ID_##field,
-#define CONFIG_BOOL(section, key, field, def, help) CONFIG_ID_##field,
-#define CONFIG_U64(section, key, field, def, min, max, check, unit, help) CONFIG_ID_##field,
+#define CONFIG_STR(section, key, field, def, check, arg, applies, help) CONFIG_ID_##field,
+#define CONFIG_CHOICE(section, key, field, def, choices, applies, help) CONFIG_ID_##field,
+#define CONFIG_BOOL(section, key, field, def, applies, help) CONFIG_ID_##field,
+#define CONFIG_U64(section, key, field, def, min, max, check, unit, applies, help) CONFIG_ID_##field,
 #include "config.def"
 #undef CONFIG_STR
 #undef CONFIG_CHOICE
@@ -37,10 +37,10 @@ enum config_id {
 enum config_origin { CONFIG_FROM_DEFAULT = 0, CONFIG_FROM_FILE, CONFIG_FROM_ARGS };
 
 struct config {
-#define CONFIG_STR(section, key, field, def, check, arg, help) char field[CONFIG_STR_MAX];
-#define CONFIG_CHOICE(section, key, field, def, choices, help) char field[CONFIG_STR_MAX];
-#define CONFIG_BOOL(section, key, field, def, help) bool field;
-#define CONFIG_U64(section, key, field, def, min, max, check, unit, help) uint64_t field;
+#define CONFIG_STR(section, key, field, def, check, arg, applies, help) char field[CONFIG_STR_MAX];
+#define CONFIG_CHOICE(section, key, field, def, choices, applies, help) char field[CONFIG_STR_MAX];
+#define CONFIG_BOOL(section, key, field, def, applies, help) bool field;
+#define CONFIG_U64(section, key, field, def, min, max, check, unit, applies, help) uint64_t field;
 #include "config.def"
 #undef CONFIG_STR
 #undef CONFIG_CHOICE
@@ -51,6 +51,7 @@ struct config {
 	enum config_origin hook_origin[CONFIG_HOOKS_MAX];
 };
 
+enum config_applies { CONFIG_RESTART, CONFIG_LIVE };
 enum config_type { CONFIG_TYPE_STR, CONFIG_TYPE_CHOICE, CONFIG_TYPE_BOOL, CONFIG_TYPE_U64 };
 
 /* One row of config.def. */
@@ -62,6 +63,7 @@ struct config_desc {
 	const char *argument;	/* what a value looks like, for usage lines */
 	const char *choices;	/* CHOICE: "one|two" */
 	uint64_t min, max;	/* U64 */
+	enum config_applies applies;
 	const char *help;
 	const char *(*check)(const char *text, uint64_t number);	/* what is wrong, or NULL */
 };

@@ -37,6 +37,7 @@ struct helper {
 	int zygote_fd;		/* control socket, -1 = no zygote */
 	pid_t zygote;
 	int work_fd, pidfd;	/* -1 = no worker */
+	int dying_fd;		/* pidfd of one that was killed and is waited for; -1 = none */
 	pid_t worker;
 	bool spawning;
 	uint64_t spawn_deadline_ns;
@@ -76,10 +77,17 @@ static struct asked *asked_at(const struct helper *h, uint32_t i)
 	return (void *)(h->room + answer_size(h) + (h->head + i) % h->ops->queue * h->asked_size);
 }
 
+static size_t request_size(const struct helper *h, const void *request)
+{
+	return h->ops->size ? h->ops->size(request) : h->ops->request_size;
+}
+
 static void pop(struct helper *h)
 {
+	struct asked *first = asked_at(h, 0);
+
 	/* It may hold a password. */
-	explicit_bzero(asked_at(h, 0), h->asked_size);
+	explicit_bzero(first, sizeof(*first) + request_size(h, first->request));
 	h->head = (h->head + 1) % h->ops->queue;
 	h->count--;
 }
@@ -102,22 +110,49 @@ static void back_off(struct helper *h, struct clock_pair now)
 	h->spawn_at_ns = now.mono_ns + backoff_ns(h->failures);
 }
 
-/* Gives the worker up: killed, but nobody waits to see it die. */
+static void on_dead(void *ctx, uint32_t events, struct clock_pair now)
+{
+	struct helper *h = ctx;
+
+	(void)events;
+	close_watched(h, &h->dying_fd);
+	pump(h, now);
+}
+
+/* Killed. Whoever wants to, learns when it is really gone: in the kernel it may go on for a while. */
+static void kill_worker(struct helper *h)
+{
+	if (h->pidfd < 0)
+		return;
+	syscall(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0);
+	if (h->ops->exclusive && h->loop && loop_add(h->loop, h->pidfd, EPOLLIN, on_dead, h) == 0)
+		h->dying_fd = h->pidfd;
+	else
+		close(h->pidfd);
+	h->pidfd = -1;
+}
+
+static void lose(struct helper *h, struct clock_pair now)
+{
+	uint64_t id = asked_at(h, 0)->id;
+
+	pop(h);
+	if (h->ops->lost)
+		h->ops->lost(h->ctx, id, now);
+}
+
+/* Gives the worker up; nobody blocks to see it die. */
 static void drop_worker(struct helper *h, struct clock_pair now)
 {
-	if (h->pidfd >= 0) {
-		syscall(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0);
-		close(h->pidfd);
-		h->pidfd = -1;
-	}
+	kill_worker(h);
 	close_watched(h, &h->work_fd);
 	h->worker = 0;
+	back_off(h, now);
 	if (h->busy) {
 		h->busy = false;
 		h->stats.late++;
-		pop(h);
+		lose(h, now);
 	}
-	back_off(h, now);
 }
 
 static void drop_zygote(struct helper *h, struct clock_pair now)
@@ -208,7 +243,7 @@ static void spawn(struct helper *h, struct clock_pair now)
 
 static void send_next(struct helper *h, struct clock_pair now)
 {
-	size_t size = sizeof(uint64_t) + h->ops->request_size;
+	size_t size = sizeof(uint64_t) + request_size(h, asked_at(h, 0)->request);
 
 	if (send(h->work_fd, &asked_at(h, 0)->id, size, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)size) {
 		drop_worker(h, now);
@@ -228,7 +263,7 @@ static void expire(struct helper *h, struct clock_pair now)
 		drop_zygote(h, now);
 	while (h->count && !h->busy && now.mono_ns >= asked_at(h, 0)->expires_ns) {
 		h->stats.expired++;
-		pop(h);
+		lose(h, now);
 	}
 }
 
@@ -243,7 +278,7 @@ static void rearm(struct helper *h)
 
 	if (h->spawning)
 		at = h->spawn_deadline_ns;
-	else if (h->work_fd < 0)
+	else if (h->work_fd < 0 && h->dying_fd < 0)
 		at = h->spawn_at_ns;
 	if (h->busy)
 		at = earlier(at, h->busy_deadline_ns);
@@ -256,7 +291,7 @@ static void rearm(struct helper *h)
 static void pump(struct helper *h, struct clock_pair now)
 {
 	expire(h, now);
-	if (h->work_fd < 0 && !h->spawning && now.mono_ns >= h->spawn_at_ns)
+	if (h->work_fd < 0 && h->dying_fd < 0 && !h->spawning && now.mono_ns >= h->spawn_at_ns)
 		spawn(h, now);
 	if (h->work_fd >= 0 && !h->busy && h->count)
 		send_next(h, now);
@@ -279,7 +314,7 @@ int helper_start(struct helper **ret_helper, const struct helper_ops *ops, void 
 	h->ops = ops;
 	h->ctx = ctx;
 	h->deadline_ns = deadline_ns;
-	h->zygote_fd = h->work_fd = h->pidfd = -1;
+	h->zygote_fd = h->work_fd = h->pidfd = h->dying_fd = -1;
 	h->job = (struct zygote_job){ ops->name, ops->request_size, ops->answer_size, ops->work, ctx };
 	h->asked_size = sizeof(struct asked) + ops->request_size;
 	h->room = calloc(1, answer_size(h) + ops->queue * h->asked_size);
@@ -318,7 +353,7 @@ int helper_ask(struct helper *h, uint64_t id, const void *request, struct clock_
 	}
 	slot = asked_at(h, h->count);
 	slot->id = id;
-	memcpy(slot->request, request, h->ops->request_size);
+	memcpy(slot->request, request, request_size(h, request));
 	slot->expires_ns = now.mono_ns + h->deadline_ns;
 	h->count++;
 	h->stats.asked++;
@@ -347,13 +382,15 @@ void helper_stop(struct helper *h)
 		close(h->pidfd);
 	}
 	close_watched(h, &h->work_fd);
+	close_watched(h, &h->dying_fd);
 	close_watched(h, &h->zygote_fd);
 	if (h->zygote > 0)
 		kill(h->zygote, SIGKILL);
 	/* One that is blocked in the kernel is left to init. */
 	for (int i = 0; i < 50 && h->zygote > 0 && waitpid(h->zygote, NULL, WNOHANG) == 0; i++)
 		poll(NULL, 0, 1);
-	explicit_bzero(h->room, answer_size(h) + h->ops->queue * h->asked_size);
+	while (h->count)
+		pop(h);
 	free(h->room);
 	free(h);
 }

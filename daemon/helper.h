@@ -7,7 +7,8 @@
  *          \-- work socket ------ worker        forked by the zygote, one at a time
  *
  * The worker answers one request at a time. One that is late is killed through its
- * pidfd and given up whether it dies or not; the zygote forks the next.
+ * pidfd and given up whether it dies or not; the zygote forks the next, with `exclusive`
+ * when the kernel says that it has ended.
  *
  * Why a zygote: a fork of the daemon itself would make all its memory copy-on-write,
  * and the first write to each page needs a new page: in a memory cgroup with
@@ -35,6 +36,12 @@ struct helper_ops {
 	void (*work)(void *ctx, const void *request, void *ret_answer);
 	/* Runs in the daemon. */
 	void (*answer)(void *ctx, uint64_t id, const void *answer, struct clock_pair now);
+	/* Runs in the daemon: no answer will come. NULL: nobody asks. */
+	void (*lost)(void *ctx, uint64_t id, struct clock_pair now);
+	/* Bytes of a request from its front that mean something, at most request_size. NULL: all. */
+	size_t (*size)(const void *request);
+	/* No worker begins before the last one is gone for good: two must not write to one file. */
+	bool exclusive;
 };
 /* Those that read facts (struct facts_request, struct facts): by `read`, to `answer`. */
 #define HELPER_FACTS(read, answered) { \

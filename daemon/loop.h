@@ -12,8 +12,8 @@
 
 #include "identity.h"
 
-#define LOOP_SOURCES_MAX 16
-#define LOOP_TIMERS_MAX 12
+#define LOOP_SOURCES_MAX 32
+#define LOOP_TIMERS_MAX 16
 
 struct loop;
 

@@ -125,6 +125,26 @@ static void write_reports(struct exposition *e, const struct metrics *m)
 	report_sample(e, "none", "none", &m->without_verdict);
 }
 
+#define SINK_SAMPLES(what, value) \
+	static void write_sink_##what(struct exposition *e, const struct metrics *m) \
+	{ \
+		for (uint32_t i = 0; i < m->nsinks; i++) { \
+			const struct sink_stats *s = &m->sinks[i]; \
+			labelled(e, "sink", s->name, value); \
+		} \
+	}
+SINK_SAMPLES(accepted, s->accepted)
+SINK_SAMPLES(written, s->written)
+SINK_SAMPLES(dropped, s->dropped)
+SINK_SAMPLES(errors, s->errors)
+SINK_SAMPLES(late, s->late)
+SINK_SAMPLES(repaired_bytes, s->repaired_bytes)
+SINK_SAMPLES(rotations, s->rotations)
+SINK_SAMPLES(syncs, s->syncs)
+SINK_SAMPLES(queued, s->queued)
+SINK_SAMPLES(queued_bytes, s->queued_bytes)
+SINK_SAMPLES(failing, s->last_errno != 0)
+
 static void write_cpu_seconds(struct exposition *e, const struct metrics *m)
 {
 	exposition_seconds(e, NULL, m->cpu_ns);

@@ -35,7 +35,8 @@ struct metrics {
 	/* Copied from their owners before rendering. */
 	struct loss loss;
 	struct pipeline_stats pipeline;
-	struct sink_stats sink;
+	struct sink_stats sinks[SINKS_MAX];
+	uint32_t nsinks;
 	struct helper_stats helper;
 	uint64_t armed_processes, armed_folios;
 	uint64_t spans_in_flight, spans_unverified, spans_ended_unseen;

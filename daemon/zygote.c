@@ -77,7 +77,8 @@ static void worker_main(pid_t parent, int fd, const struct zygote_job *job)
 	if (!req || !answer || keep_only(fd) < 0)
 		_exit(1);
 	fd = STDERR_FILENO + 1;
-	while (recv(fd, req, asked, 0) == (ssize_t)asked) {
+	/* A request may be shorter than its type: what matters of it stands in front. */
+	while (recv(fd, req, asked, 0) > (ssize_t)sizeof(uint64_t)) {
 		memset(answer, 0, answered);
 		memcpy(answer, req, sizeof(uint64_t));
 		job->work(job->ctx, req + sizeof(uint64_t), answer + sizeof(uint64_t));

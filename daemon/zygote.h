@@ -19,7 +19,7 @@ struct zygote_spawned {
  */
 struct zygote_job {
 	const char *name;	/* of the worker process */
-	size_t request_size, answer_size;
+	size_t request_size, answer_size;	/* the request's is a bound */
 	/* May block. The answer is zeroed before. */
 	void (*work)(void *ctx, const void *request, void *ret_answer);
 	void *ctx;

@@ -9,6 +9,7 @@
 #include "diagnose.h"
 #include "jbuild.h"
 #include "names.h"
+#include "sinks/fields.h"
 #include "suggest.h"
 #include "text.h"
 
@@ -53,7 +54,7 @@ static const char *errno_list(const struct cause *c, char *buf, size_t size)
 
 static void print_cause(const struct cause *c)
 {
-	char errnos[128];
+	char errnos[128], id[MESSAGE_ID_LEN];
 
 	printf("%s\n%s\n\n", c->id, c->title);
 	if (c->errnos)
@@ -65,6 +66,7 @@ static void print_cause(const struct cause *c)
 	print_wrapped(c->how);
 	puts("\nHow to confirm it without pinwhy");
 	print_wrapped(c->confirm);
+	printf("\nIn the systemd journal\n  MESSAGE_ID=%s\n", fields_message_id("", c->id, id));
 }
 
 static void list_causes(void)
@@ -83,6 +85,7 @@ static void list_causes(void)
 static struct json_object *cause_json(struct jbuild *b, const struct cause *c)
 {
 	struct json_object *o = jb_object(b), *errnos;
+	char id[MESSAGE_ID_LEN];
 
 	jb_string(b, o, "id", c->id);
 	jb_string(b, o, "title", c->title);
@@ -95,6 +98,7 @@ static struct json_object *cause_json(struct jbuild *b, const struct cause *c)
 	jb_string(b, o, "what", c->what);
 	jb_string(b, o, "how", c->how);
 	jb_string(b, o, "confirm", c->confirm);
+	jb_string(b, o, "message_id", fields_message_id("", c->id, id));
 	return o;
 }
 
