@@ -38,7 +38,7 @@ WHEREVER := -ffile-prefix-map=$(CURDIR)=.
 CFLAGS  := -std=gnu11 -D_GNU_SOURCE -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2 $(WARN) $(INCLUDE) $(WHEREVER) \
            -DPINWHY_VERSION='"$(VERSION)"'
 LDFLAGS := -Wl,-z,relro,-z,now
-LDLIBS   = $(shell $(PKG_CONFIG) --libs libbpf json-c libmicrohttpd) -linih
+LDLIBS   = $(shell $(PKG_CONFIG) --libs libbpf json-c libmicrohttpd yaml-0.1 gnutls) -linih -lcrypt
 BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g -D__TARGET_ARCH_$(BPF_ARCH_$(ARCH)) -Wall -Wextra -Wtype-limits -Werror \
               -Wno-unused-parameter -Ibpf/include $(WHEREVER)
 
@@ -90,7 +90,7 @@ $(BUILD)/bpf/%.basic.bpf.o: bpf/%.bpf.c
 -include $(OBJ:.o=.d) $(BPF_OBJ:.o=.d)
 
 # Manual pages and installing, guest programs, lab, unit tests and bench bring their own targets.
-include packaging/packaging.mk tests/unit/unit.mk tests/scenarios/scenarios.mk tests/vm/vm.mk tests/bench/bench.mk tests/plan/plan.mk packaging/btf/btf.mk
+include packaging/packaging.mk tests/unit/unit.mk tests/web/web.mk tests/scenarios/scenarios.mk tests/vm/vm.mk tests/bench/bench.mk tests/plan/plan.mk packaging/btf/btf.mk
 
 # --- the two commands of the README: they install what is missing themselves ----------
 
@@ -119,7 +119,7 @@ check-quick:
 	@$(MAKE) --no-print-directory -k check-quick-tests; status=$$?; tests/summary $(COUNTS) && exit $$status
 
 .PHONY: check-quick-tests guest-programs soak
-check-quick-tests: all check-unit check-replay check-plan check-fuzz check-contract check-layers check-clang check-shell check-man check-metrics check-install check-completion check-kubernetes
+check-quick-tests: all check-unit check-http check-replay check-plan check-fuzz check-contract check-layers check-clang check-shell check-man check-metrics check-install check-completion check-kubernetes
 
 guest-programs: vm-programs scenarios bench-programs plan-programs btf-pack-programs
 
@@ -132,7 +132,7 @@ matrix: all guest-programs $(VM_ARCHES:%=guests-of-%)
 
 # What `check` runs at a tenth, at full count.
 soak: all guest-programs $(VM_ARCHES:%=guests-of-%)
-	@tests/vm/check tests/vm/soak.list
+	@$(MAKE) --no-print-directory check-http WEB_ABUSE=10000; http=$$?; tests/vm/check tests/vm/soak.list && exit $$http
 
 check-contract: all
 	@tests/unit/check-contract $(BUILD)

@@ -105,6 +105,49 @@ static void say_address_in_use(const char *text, const struct listen_address *ad
 			  "with --listen", text);
 }
 
+/* Read first: whether an address may be served depends on it. */
+static int start_web(struct agent *a)
+{
+	const char *path = a->config->web_config;
+	char error[WEBCONFIG_ERROR_MAX];
+	int err;
+
+	if (!*path)
+		return 0;
+	err = webconfig_load(&a->web, path, error);
+	if (!err)
+		err = auth_start(&a->auth); /* forks: before memory is filled */
+	else
+		log_error("%s", error);
+	return err;
+}
+
+static void stop_web(struct agent *a)
+{
+	webconfig_free(a->web);
+	auth_stop(a->auth);
+}
+
+static int start_socket(struct agent *a)
+{
+	const char *path = a->config->http_socket, *group = a->config->http_socket_group;
+	int err;
+
+	if (!*path)
+		return 0;
+	err = listen_open_socket(path, group, &a->socket_fd);
+	a->has_socket = !err;
+	if (err == -EADDRINUSE)
+		log_error("cannot listen at %s: another process does already; choose another path in [http] socket", path);
+	else if (err == -EEXIST)
+		log_error("cannot listen at %s: it exists and is no socket; choose another path in [http] socket", path);
+	else if (err == -ESRCH)
+		log_error("[http] socket_group: there is no group '%s'", group);
+	else if (err)
+		log_error("cannot listen at %s: %s", path, strerror(-err));
+	return err;
+}
+
 /* Bound long before it is served, so that a second instance is refused before it loads anything. */
 static int start_listen(struct agent *a)
 {
@@ -118,19 +161,29 @@ static int start_listen(struct agent *a)
 		return err;
 	}
 	if (address.off)
-		return 0;
+		return start_socket(a);
+	wrong = http_refusal(address.loopback, a->config->http_reports, a->web);
+	if (wrong) {
+		log_error("refusing to listen on %s: %s", text, wrong);
+		return -EPERM;
+	}
+	a->loopback = address.loopback;
 	err = listen_open(&address, &a->listen_fd);
 	if (err == -EADDRINUSE)
 		say_address_in_use(text, &address);
 	else if (err)
 		log_error("cannot listen on %s: %s", text, strerror(-err));
-	return err;
+	return err ? err : start_socket(a);
 }
 
 static void stop_listen(struct agent *a)
 {
 	if (a->listen_fd >= 0)
 		close(a->listen_fd);
+	if (a->socket_fd >= 0)
+		close(a->socket_fd);
+	if (a->has_socket)
+		unlink(a->config->http_socket);
 }
 
 static int start_helper(struct agent *a)
@@ -274,22 +327,50 @@ static void stop_recording(struct agent *a)
 	tap_close(&a->tap);
 }
 
+/* The last reports: those of before this start, too. */
+static int start_store(struct agent *a)
+{
+	const struct config *c = a->config;
+	int n, err;
+
+	if ((a->listen_fd < 0 && a->socket_fd < 0) || !c->http_reports)
+		return 0;
+	err = store_new(&a->store, (uint32_t)c->http_keep_reports, c->http_keep_bytes);
+	if (err) {
+		log_error("no memory for the last reports: make [http] keep_bytes smaller");
+		return err;
+	}
+	if (strcmp(c->reports, "-") == 0 || strcmp(c->format, "json") != 0 || *c->replay)
+		return 0;
+	n = store_load(a->store, c->reports);
+	if (n < 0 && n != -ENOENT)
+		log_warn("cannot read the reports of before in %s: %s; the status page begins empty", c->reports, strerror(-n));
+	return 0;
+}
+
+static void stop_store(struct agent *a)
+{
+	store_free(a->store);
+}
+
 static int start_http(struct agent *a)
 {
-	int err, fd = a->listen_fd;
+	const struct config *c = a->config;
+	struct http_opts opts = {
+		.listen_fd = a->listen_fd, .socket_fd = a->socket_fd, .web_path = c->web_config, .web = a->web, .auth = a->auth,
+		.store = a->store, .loopback = a->loopback, .reports = c->http_reports, .hosts = c->http_hosts,
+		.connections = (uint32_t)c->http_connections, .header_bytes = (uint32_t)c->http_header_bytes,
+		.requests_per_s = (uint32_t)c->http_requests_per_s,
+	};
 
-	if (fd < 0)
+	if (a->listen_fd < 0 && a->socket_fd < 0)
 		return 0;
 	a->page = calloc(1, METRICS_PAGE_MAX);
-	a->listen_fd = -1;
-	if (!a->page) {
-		close(fd);
+	if (!a->page)
 		return -ENOMEM;
-	}
-	err = http_open(&a->http, fd, a->loop, &agent_http_ops, a);
-	if (err)
-		log_error("cannot serve HTTP on %s: %s", a->config->listen, strerror(-err));
-	return err;
+	a->listen_fd = a->socket_fd = -1;
+	a->web = NULL;
+	return http_open(&a->http, &opts, a->loop, &agent_http_ops, a);
 }
 
 static void stop_http(struct agent *a)
@@ -420,6 +501,7 @@ static const struct {
 	{ "loop", start_loop, stop_loop, WHEN_EVER },
 	{ "signals", start_signals, stop_signals, WHEN_EVER },
 	{ "lock", start_lock, stop_lock, WHEN_EVER },
+	{ "web configuration", start_web, stop_web, WHEN_EVER },
 	{ "listen", start_listen, stop_listen, WHEN_EVER },
 	/* These two fork: before memory is filled. */
 	{ "sinks", start_sinks, stop_sinks, WHEN_EVER },
@@ -428,6 +510,7 @@ static const struct {
 	{ "BPF", start_loader, stop_loader, WHEN_WATCHING },
 	{ "pipeline", start_pipeline, stop_pipeline, WHEN_WATCHING },
 	{ "recording", start_recording, stop_recording, WHEN_WATCHING },
+	{ "last reports", start_store, stop_store, WHEN_EVER },
 	{ "HTTP", start_http, stop_http, WHEN_EVER },
 	{ "hooks", start_watching, stop_watching, WHEN_WATCHING },
 	{ "replay", agent_start_replay, agent_stop_replay, WHEN_REPLAYING },
@@ -446,7 +529,7 @@ int agent_run(const struct config *config)
 		return 2;
 	}
 	a->config = config;
-	a->signal_fd = a->listen_fd = -1;
+	a->signal_fd = a->listen_fd = a->socket_fd = -1;
 	watchdog_init(&a->watchdog);
 	a->metrics.version = PINWHY_VERSION;
 	a->metrics.start_real_ns = loop_clock().real_ns;

@@ -43,6 +43,8 @@ static void on_turn(void *ctx, struct clock_pair now)
 	}
 	for (int i = 0; i < LINES_PER_TURN && rc == 1; i++)
 		rc = replay_step(a->replay);
+	if (a->http)
+		http_events_done(a->http);
 	if (rc == 1)
 		loop_timer_set(a->loop, a->tick_timer, now.mono_ns + 1);
 	else

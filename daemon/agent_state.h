@@ -29,7 +29,12 @@ struct agent {
 	struct loop *loop;
 	int signal_fd;
 	struct lock *lock;
-	int listen_fd;		/* -1 = off, or http owns it */
+	int listen_fd, socket_fd;	/* -1 = off, or http owns it */
+	bool loopback;		/* listen_fd is reached from this machine alone */
+	bool has_socket;	/* there is a file to remove */
+	struct webconfig *web;	/* NULL = none, or http owns it */
+	struct auth *auth;
+	struct store *store;
 	struct enrich enrich;
 	struct helper *helper;
 	struct kfacts *kf;

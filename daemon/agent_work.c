@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the daemon does while it runs: handlers of the loop, callbacks, periodic work. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +85,8 @@ void agent_on_ring(void *ctx, uint32_t events, struct clock_pair now)
 	}
 	arm(a, now, false);
 	rearm_pipeline(a);
+	if (a->http)
+		http_events_done(a->http);
 }
 
 void agent_drain(struct agent *a)
@@ -128,6 +131,8 @@ void agent_on_report(void *ctx, const struct report *report)
 	struct agent *a = ctx;
 
 	metrics_report(&a->metrics, report, loop_clock().real_ns);
+	if (a->store)
+		store_put(a->store, report->line, report->line_len);
 	sinks_put(a->sinks, report);
 }
 
@@ -242,6 +247,8 @@ void agent_on_signal(void *ctx, uint32_t events, struct clock_pair now)
 	if (si.ssi_signo == SIGHUP) {
 		log_info("opening the report file again");
 		sinks_reopen(a->sinks);
+		if (a->http)
+			http_reload(a->http);
 		return;
 	}
 	log_info("ending because of signal %u (%s)", si.ssi_signo, strsignal((int)si.ssi_signo));
@@ -353,6 +360,8 @@ static void gather(struct agent *a)
 	memory_use(&m->memory);
 	m->ready = a->ready && !a->stopping;
 	m->hooks_healthy = a->healthy;
+	if (a->http)
+		http_stats(a->http, &m->http);
 	m->record_failed = a->tap.failed;
 	m->log_lost = log_lost();
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
@@ -382,4 +391,30 @@ static int get_metrics(void *ctx, const char *accept, char **ret_page, size_t *r
 	return 0;
 }
 
-const struct http_ops agent_http_ops = { .metrics = get_metrics, .ready = is_ready };
+static void get_status(void *ctx, struct http_status *ret_status)
+{
+	struct agent *a = ctx;
+	const struct identity *id = a->replay ? replay_identity(a->replay) : &a->identity;
+	const char *why = "";
+
+	gather(a);
+	*ret_status = (struct http_status){
+		.node = id->node, .kernel = id->kernel, .version = PINWHY_VERSION,
+		.not_ready = is_ready(ctx, &why) ? NULL : why, .replaying = a->replay,
+		.registrations = a->metrics.loss.reg_ok + a->metrics.loss.reg_failed, .failures = a->metrics.loss.reg_failed,
+		.slots = a->metrics.slots, .nslots = a->metrics.nslots,
+	};
+}
+
+/* Is there something for the pipeline? A recording's next lines are that, too. */
+static bool events_wait(void *ctx)
+{
+	const struct agent *a = ctx;
+	struct pollfd p = { .fd = a->ring ? ring_fd(a->ring) : -1, .events = POLLIN };
+
+	return a->replay ? !a->ready : poll(&p, 1, 0) > 0;
+}
+
+const struct http_ops agent_http_ops = {
+	.metrics = get_metrics, .ready = is_ready, .status = get_status, .events_wait = events_wait,
+};

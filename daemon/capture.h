@@ -58,6 +58,8 @@ int replay_open(struct replay **ret_replay, FILE *in, void (*emit)(void *ctx, co
 /* One line: 1 = there may be more, 0 = that was all, else as capture_replay(). */
 int replay_step(struct replay *r);
 void replay_stats(const struct replay *r, struct pipeline_stats *ret_stats);
+/* Of whom it was recorded. */
+const struct identity *replay_identity(const struct replay *r);
 /* The counters as last recorded so far. */
 const struct loss *replay_loss(const struct replay *r);
 /* NULL-safe. */

@@ -27,6 +27,7 @@ struct replay {
 	int rc;
 	struct clock_pair last;
 	struct loss loss;
+	struct identity identity;
 	char text[CAPTURE_LINE_MAX + 1];
 	_Alignas(8) unsigned char data[RECORD_MAX];
 };
@@ -462,6 +463,7 @@ static int feed_identity(struct replay *r, struct json_object *o, struct json_ob
 	(void)o, (void)now;
 	if (!get_identity(v, &identity))
 		return fail(r, -EBADMSG, "an identity that cannot be read");
+	r->identity = identity;
 	pipeline_identity(r->pipeline, &identity);
 	return 0;
 }
@@ -572,6 +574,8 @@ static int start(struct replay *r)
 			!get_identity(id_json, &identity) || !get_settings(st_json, &settings)))
 		rc = fail(r, -EBADMSG, "the first line lacks an identity or settings that can be read");
 	if (rc == 0)
+		r->identity = identity;
+	if (rc == 0)
 		rc = pipeline_new(&r->pipeline, &identity, &settings, &ops, r);
 	if (rc == -EINVAL)
 		rc = fail(r, -EBADMSG, "the page size in the first line is none");
@@ -637,6 +641,11 @@ void replay_stats(const struct replay *r, struct pipeline_stats *ret_stats)
 const struct loss *replay_loss(const struct replay *r)
 {
 	return &r->loss;
+}
+
+const struct identity *replay_identity(const struct replay *r)
+{
+	return &r->identity;
 }
 
 void replay_free(struct replay *r)

@@ -50,6 +50,18 @@ static const char *check_listen(const char *text, uint64_t number)
 	return listen_parse(text, &a, &wrong) < 0 ? wrong : NULL;
 }
 
+static const char *check_socket_or_none(const char *text, uint64_t number)
+{
+	return *text ? check_socket(text, number) : NULL;
+}
+
+static const char *check_hosts(const char *text, uint64_t number)
+{
+	(void)number;
+	return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_., ")] ?
+	       "is not names with commas between them, without ports" : NULL;
+}
+
 /* "kretprobe", or one of the ways that go on from it: "kretprobe_va". */
 static bool is_how(const char *word, size_t len)
 {

@@ -3,16 +3,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "listen.h"
 
-#define BACKLOG 16
+#define BACKLOG 128
 #define TCP_LISTEN_STATE 0x0a	/* TCP_LISTEN as /proc/net/tcp prints it */
 
 static int parse_port(const char *text, uint16_t *ret_port)
@@ -87,14 +90,10 @@ int listen_parse(const char *text, struct listen_address *ret_addr, const char *
 	}
 	snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
 	if (parse_host(host, port, &a) < 0) {
-		*ret_wrong = "has no numeric address: write 127.0.0.1:PORT or [::1]:PORT";
+		*ret_wrong = "has no numeric address: write 127.0.0.1:PORT, [::1]:PORT, or 0.0.0.0:PORT or [::]:PORT for all of them";
 		return -EINVAL;
 	}
-	if (!is_loopback(&a)) {
-		*ret_wrong = "is not a loopback address: other hosts cannot be served yet, "
-			     "use 127.0.0.1:PORT or [::1]:PORT";
-		return -EINVAL;
-	}
+	a.loopback = is_loopback(&a);
 	*ret_addr = a;
 	return 0;
 }
@@ -110,6 +109,74 @@ int listen_open(const struct listen_address *a, int *ret_fd)
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
 	    bind(fd, (const struct sockaddr *)&a->addr, a->len) < 0 || listen(fd, BACKLOG) < 0) {
 		err = -errno;
+		close(fd);
+		return err;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Does somebody answer there? What a crash left behind is a file that nobody listens at. */
+static bool is_alive(const struct sockaddr_un *un)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	bool alive = fd >= 0 && (connect(fd, (const struct sockaddr *)un, sizeof(*un)) == 0 || errno == EAGAIN);
+
+	if (fd >= 0)
+		close(fd);
+	return alive;
+}
+
+static int remove_stale(const struct sockaddr_un *un)
+{
+	struct stat st;
+
+	if (lstat(un->sun_path, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	if (is_alive(un))
+		return -EADDRINUSE;
+	return unlink(un->sun_path) < 0 ? -errno : 0;
+}
+
+static int find_group(const char *name, gid_t *ret_gid)
+{
+	struct group *g = *name ? getgrnam(name) : NULL;
+
+	if (*name && !g)
+		return -ESRCH;
+	*ret_gid = g ? g->gr_gid : (gid_t)-1;
+	return 0;
+}
+
+int listen_open_socket(const char *path, const char *group, int *ret_fd)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	mode_t mask;
+	gid_t gid;
+	int fd, err;
+
+	if (strlen(path) >= sizeof(un.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(un.sun_path, path);
+	err = find_group(group, &gid);
+	if (!err)
+		err = remove_stale(&un);
+	if (err)
+		return err;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	/* Nobody else before it has its mode and group. */
+	mask = umask(0177);
+	err = bind(fd, (const struct sockaddr *)&un, sizeof(un)) < 0 ? -errno : 0;
+	umask(mask);
+	if (!err && ((gid != (gid_t)-1 && chown(path, (uid_t)-1, gid) < 0) || chmod(path, 0660) < 0 || listen(fd, BACKLOG) < 0)) {
+		err = -errno;
+		unlink(path);
+	}
+	if (err) {
 		close(fd);
 		return err;
 	}

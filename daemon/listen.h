@@ -10,18 +10,25 @@
 
 struct listen_address {
 	bool off;
+	bool loopback;		/* reached from this machine alone */
 	struct sockaddr_storage addr;
 	socklen_t len;
 };
 
 /*
  * "127.0.0.1:9835", "[::1]:9835", "localhost:9835" or "off". -EINVAL with `*ret_wrong`, a
- * static sentence that continues "listen = 'X' ...". Only loopback addresses are accepted.
+ * static sentence that continues "listen = 'X' ...".
  */
 int listen_parse(const char *text, struct listen_address *ret_addr, const char **ret_wrong);
 
 /* A listening, non-blocking socket. -errno from socket, bind or listen. */
 int listen_open(const struct listen_address *a, int *ret_fd);
+
+/*
+ * The same in the file system, for who may open it: mode 0660, and of `group` unless that is "". One that a crash left behind
+ * is replaced. -EADDRINUSE: somebody listens there; -EEXIST: it is no socket; -ESRCH: there is no such group; else -errno.
+ */
+int listen_open_socket(const char *path, const char *group, int *ret_fd);
 
 /*
  * Which process listens there, from /proc below `root` ("" on a live system). -ENOENT

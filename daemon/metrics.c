@@ -145,6 +145,22 @@ SINK_SAMPLES(queued, s->queued)
 SINK_SAMPLES(queued_bytes, s->queued_bytes)
 SINK_SAMPLES(failing, s->last_errno != 0)
 
+static void write_http_requests(struct exposition *e, const struct metrics *m)
+{
+	for (int c = 0; c < HTTP_CODES_MAX; c++)
+		labelled(e, "code", http_code_word((enum http_code)c), m->http.requests[c]);
+}
+
+static void write_http_longest_turn(struct exposition *e, const struct metrics *m)
+{
+	exposition_seconds(e, NULL, m->http.longest_turn_ns);
+}
+
+static void write_http_behind_longest(struct exposition *e, const struct metrics *m)
+{
+	exposition_seconds(e, NULL, m->http.behind_longest_ns);
+}
+
 static void write_cpu_seconds(struct exposition *e, const struct metrics *m)
 {
 	exposition_seconds(e, NULL, m->cpu_ns);

@@ -13,6 +13,7 @@
 #include "diagnose.h"
 #include "exposition.h"
 #include "helper.h"
+#include "http.h"
 #include "loader.h"
 #include "memory.h"
 #include "pipeline.h"
@@ -45,6 +46,7 @@ struct metrics {
 	uint32_t nslots;
 	uint64_t map_bytes, ready, hooks_healthy, record_failed, log_lost;
 	uint64_t cpu_ns, start_real_ns;
+	struct http_stats http;
 	const char *version;
 };
 

@@ -2,6 +2,7 @@
 #include "text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -215,4 +216,32 @@ uint64_t text_hash(uint64_t seed, const void *data, size_t len)
 		h = mix(h ^ word);
 	}
 	return h;
+}
+
+bool text_since(char ret_since[TEXT_TIME_LEN], const char *s, uint64_t now_real_ns)
+{
+	static const struct {
+		char unit;
+		unsigned int seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	size_t digits = strspn(s, "0123456789");
+	struct tm tm = { 0 };
+	const char *rest;
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		uint64_t ago;
+
+		if (!digits || digits > 8 || s[digits] != units[i].unit || s[digits + 1])
+			continue;
+		ago = strtoull(s, NULL, 10) * units[i].seconds * 1000000000;
+		text_time(ret_since, ago < now_real_ns ? now_real_ns - ago : 0);
+		return true;
+	}
+	rest = strptime(s, "%Y-%m-%d", &tm);
+	if (rest && (*rest == 'T' || *rest == ' '))
+		rest = strptime(rest + 1, "%H:%M:%S", &tm);
+	if (!rest || (*rest && strcmp(rest, "Z") != 0) || timegm(&tm) < 0)
+		return false;
+	text_time(ret_since, (uint64_t)timegm(&tm) * 1000000000);
+	return true;
 }

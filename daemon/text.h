@@ -37,6 +37,8 @@ void text_escape(struct text *t, const char *s);
 const char *text_bytes(char buf[TEXT_BYTES_LEN], uint64_t bytes);
 /* RFC 3339 in UTC with milliseconds. Returns buf. */
 const char *text_time(char buf[TEXT_TIME_LEN], uint64_t real_ns);
+/* "10m" before now (s, m, h, d), or a time in UTC such as 2026-11-29T04:12:00Z, as text_time() writes it. */
+bool text_since(char ret_since[TEXT_TIME_LEN], const char *s, uint64_t now_real_ns);
 
 /* A hash that is good enough to make ids distinct; not for security. */
 uint64_t text_hash(uint64_t seed, const void *data, size_t len);

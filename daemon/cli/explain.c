@@ -233,37 +233,6 @@ static int explain_path(const struct wanted *wanted, const char *path, bool is_d
 	return status;
 }
 
-/* "10m" before now, or a time in UTC, as the text that reports carry. */
-static bool parse_since(const char *s, char ret_since[TEXT_TIME_LEN])
-{
-	static const struct {
-		char unit;
-		unsigned int seconds;
-	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
-	struct tm tm = { 0 };
-	unsigned long long n;
-	const char *rest;
-	char *end;
-	size_t i;
-
-	errno = 0;
-	n = strtoull(s, &end, 10);
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (!isdigit((unsigned char)*s) || end == s || end[0] != units[i].unit || end[1] || errno ||
-		    n > 100000000)
-			continue;
-		text_time(ret_since, (uint64_t)(time(NULL) - (time_t)(n * units[i].seconds)) * 1000000000);
-		return true;
-	}
-	rest = strptime(s, "%Y-%m-%d", &tm);
-	if (rest && (*rest == 'T' || *rest == ' '))
-		rest = strptime(rest + 1, "%H:%M:%S", &tm);
-	if (!rest || (*rest && strcmp(rest, "Z") != 0))
-		return false;
-	text_time(ret_since, (uint64_t)timegm(&tm) * 1000000000);
-	return true;
-}
-
 static bool parse_pid(const char *s, struct wanted *w)
 {
 	char *end;
@@ -292,7 +261,7 @@ static bool take_option(int c, const char *value, struct wanted *w)
 	case 'p':
 		return parse_pid(value, w);
 	case 's':
-		if (parse_since(value, w->since))
+		if (text_since(w->since, value, (uint64_t)time(NULL) * 1000000000))
 			return true;
 		fprintf(stderr, "pinwhy explain: --since %s: give 90s, 10m, 2h, 3d, or 2026-11-29T04:12:00Z\n", value);
 		return false;

@@ -25,9 +25,15 @@ struct arguments {
 	const char *values[CONFIG_IDS];	/* from the command line, NULL = not given */
 };
 
+/* Keys of other sections that have an option all the same. */
+static const char *option_name(int id)
+{
+	return id == CONFIG_ID_web_config ? "web-config" : config_descs[id].key;
+}
+
 static bool is_option(int id)
 {
-	return strcmp(config_descs[id].section, "pinwhy") == 0;
+	return id == CONFIG_ID_web_config || strcmp(config_descs[id].section, "pinwhy") == 0;
 }
 
 static void build_options(struct option *ret_options)
@@ -44,7 +50,7 @@ static void build_options(struct option *ret_options)
 	for (int i = 0; i < CONFIG_IDS; i++) {
 		if (!is_option(i))
 			continue;
-		ret_options[n].name = config_descs[i].key;
+		ret_options[n].name = option_name(i);
 		ret_options[n].has_arg = config_descs[i].type == CONFIG_TYPE_BOOL ? no_argument
 										  : required_argument;
 		ret_options[n++].val = OPT_CONFIG + i;
@@ -65,9 +71,9 @@ static void print_help(void)
 		if (!is_option(i))
 			continue;
 		if (d->type == CONFIG_TYPE_BOOL)
-			snprintf(left, sizeof(left), "--%s", d->key);
+			snprintf(left, sizeof(left), "--%s", option_name(i));
 		else
-			snprintf(left, sizeof(left), "--%s %s", d->key, d->argument);
+			snprintf(left, sizeof(left), "--%s %s", option_name(i), d->argument);
 		printf("      %-22s %s\n", left, d->help);
 	}
 	puts("  -h, --help                 this text\n\n"

@@ -143,7 +143,9 @@ static void what_is_wrong_is_named_with_its_place(void **state)
 	refused("[pinwhy]\nformat = json|text\n", "test.conf:2: ", "json|text");
 	refused("[pinwhy]\nverbose = perhaps\n", "test.conf:2: ", "yes or no");
 	refused("[pinwhy]\nreports =\n", "test.conf:2: ", "empty");
-	refused("[pinwhy]\nlisten = 0.0.0.0:80\n", "test.conf:2: ", "loopback");
+	refused("[pinwhy]\nlisten = example.org:80\n", "test.conf:2: ", "no numeric address");
+	refused("[http]\nsocket = run/x\n", "test.conf:2: ", "absolute path");
+	refused("[http]\nhosts = a:80\n", "test.conf:2: ", "without ports");
 	refused("[attach]\navoid = fentry fexit\n", "test.conf:2: ", "a way to hook that there is not");
 	refused("[attach]\navoid = fentry,fantry\n", "test.conf:2: ", "a way to hook that there is not");
 	refused("[attach]\navoid = nosuch:kprobe\n", "test.conf:2: ", "a hook that there is not");
@@ -290,9 +292,9 @@ static void listen_addresses(void **state)
 		{ "localhost:80", true }, { "off", true },
 		{ "", false }, { ":80", false }, { "127.0.0.1", false }, { "127.0.0.1:", false },
 		{ "127.0.0.1:0", false }, { "127.0.0.1:65536", false }, { "127.0.0.1:-1", false },
-		{ "127.0.0.1:80x", false }, { "0.0.0.0:80", false }, { "[::]:80", false },
-		{ "::1:80", false }, { "[::1:80", false }, { "[]:80", false }, { "10.0.0.1:80", false },
-		{ "example.org:80", false }, { "128.0.0.1:80", false },
+		{ "127.0.0.1:80x", false }, { "0.0.0.0:80", true }, { "[::]:80", true },
+		{ "::1:80", false }, { "[::1:80", false }, { "[]:80", false }, { "10.0.0.1:80", true },
+		{ "example.org:80", false }, { "128.0.0.1:80", true },
 	};
 	struct listen_address a;
 
@@ -303,6 +305,8 @@ static void listen_addresses(void **state)
 
 		if ((err == 0) != rows[i].good || (err && !wrong))
 			fail_msg("%s: %d", rows[i].text, err);
+		if (!err && !a.off && a.loopback != (strncmp(rows[i].text, "127.", 4) == 0 || strstr(rows[i].text, "::1") || *rows[i].text == 'l'))
+			fail_msg("%s: loopback %d", rows[i].text, a.loopback);
 	}
 }
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* How the page looks: one column, as wide as the screen allows; colours follow the reader's light or dark. */
+#include "web/page.h"
+
+const char page_style[] =
+	":root{color-scheme:light dark;--back:#fff;--fore:#1b1f24;--dim:#57606a;--line:#d0d7de;--card:#f6f8fa;"
+	"--link:#0550ae;--bad:#a40e26;--good:#116329;--warn:#7d4e00}\n"
+	"@media (prefers-color-scheme:dark){:root{--back:#0d1117;--fore:#e6edf3;--dim:#9da7b1;--line:#30363d;--card:#161b22;"
+	"--link:#79b8ff;--bad:#ff8f88;--good:#6fdd8b;--warn:#f0c04f}}\n"
+	"*{box-sizing:border-box}\n"
+	"body{margin:0 auto;padding:1rem;max-width:70rem;background:var(--back);color:var(--fore);"
+	"font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}\n"
+	"a{color:var(--link)}\n"
+	"h1{font-size:1.5rem;margin:.2rem 0}\n"
+	"h1 span{font-weight:normal;color:var(--dim)}\n"
+	"h2{font-size:1.2rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--line)}\n"
+	"h3{font-size:1rem;margin:0}\n"
+	"p{margin:.3rem 0}\n"
+	"nav a{margin-right:1rem;display:inline-block}\n"
+	"article{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:.7rem .9rem;margin:.7rem 0}\n"
+	".facts,.note,th{color:var(--dim);font-size:.875rem}\n"
+	".facts span,.facts b,.facts time{margin-right:.8rem;white-space:normal}\n"
+	"b.proven,.good{color:var(--good)}\n"
+	"b.likely,b.medium,b.low{color:var(--warn)}\n"
+	"b.unknown,b.high,.bad{color:var(--bad)}\n"
+	"pre{white-space:pre-wrap;font:13px/1.45 ui-monospace,monospace;margin:.5rem 0;padding:.6rem;"
+	"background:var(--back);border:1px solid var(--line);border-radius:4px}\n"
+	"summary{cursor:pointer;color:var(--link);padding:.2rem 0}\n"
+	".wide{overflow-x:auto}\n"
+	"table{border-collapse:collapse;width:100%;font-size:.875rem}\n"
+	"th,td{text-align:left;padding:.25rem .8rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}\n"
+	"@media (max-width:40rem){body{padding:.6rem}td:first-child{min-width:9rem}pre{font-size:12px;padding:.4rem}}\n";
