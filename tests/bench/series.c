@@ -47,7 +47,7 @@ static void register_setup(size_t buffer_bytes)
 	if (buffer == MAP_FAILED)
 		die_errno("cannot map a buffer of %zu bytes", buffer_bytes);
 	/* A huge page would come and go with the memory there is, and with it the cost of a pin. */
-	if (madvise(buffer, buffer_bytes, MADV_NOHUGEPAGE))
+	if (!keep_small(buffer, buffer_bytes))
 		die_errno("MADV_NOHUGEPAGE");
 	memset(buffer, 1, buffer_bytes);
 	hole = buffer + buffer_bytes + page_bytes();

@@ -18,7 +18,7 @@ static void slow_setup(size_t buffer_bytes)
 	if (device < 0)
 		die_errno("cannot open /dev/nullb0");
 	memory = mmap(NULL, buffer_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED || madvise(memory, buffer_bytes, MADV_NOHUGEPAGE))
+	if (memory == MAP_FAILED || !keep_small(memory, buffer_bytes))
 		die_errno("cannot map a buffer of %zu bytes", buffer_bytes);
 }
 

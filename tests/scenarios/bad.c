@@ -102,7 +102,7 @@ char *bad_memory(size_t length)
 {
 	char *memory = bad_map(length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
-	if (madvise(memory, length, MADV_NOHUGEPAGE))
+	if (!keep_small(memory, length))
 		die_errno("madvise on huge pages");
 	memset(memory, 1, length);
 	return memory;

@@ -81,7 +81,7 @@ static char *untouched(size_t length)
 {
 	char *memory = bad_map(length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 
-	if (madvise(memory, length, MADV_NOHUGEPAGE))
+	if (!keep_small(memory, length))
 		die_errno("madvise on huge pages");
 	return memory;
 }
@@ -273,6 +273,7 @@ static void run_huge_left(struct play *play)
 	}
 	truth_num(play->truth, "huge_bytes", HUGE_BYTES);
 	truth_bool(play->truth, "no_area", true);
+	truth_bool(play->truth, "areas_untold", !oracle_config("CONFIG_KALLSYMS_ALL=y"));
 	for (unsigned int i = 0; i < n && !play->truth->outcome.failed; i++)
 		register_whole(play, kept[i]);
 	/* The suite that looks at it needs memory, too. */

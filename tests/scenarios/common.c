@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,6 +74,16 @@ uint64_t now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+bool has_thp(void)
+{
+	return !access("/sys/kernel/mm/transparent_hugepage", F_OK);
+}
+
+bool keep_small(void *memory, size_t length)
+{
+	return !madvise(memory, length, MADV_NOHUGEPAGE) || (errno == EINVAL && !has_thp());
 }
 
 int write_file(const char *path, const char *text)

@@ -27,6 +27,10 @@ uint64_t parse_bytes(const char *text);	/* 4096, 64K, 2M */
 uint64_t now_ms(void);			/* CLOCK_MONOTONIC */
 int write_file(const char *path, const char *text);	/* 0 or -errno */
 
+/* No huge pages in this memory from now on: true also where the kernel has none (PREEMPT_RT) and takes no such advice; else errno. */
+bool keep_small(void *memory, size_t length);
+bool has_thp(void);			/* transparent huge pages are built into this kernel */
+
 /*
  * Reads one line from stdin, or its end: the suite says when to go on. A program stays until then
  * when a report about it needs facts that go with it. False at end of file.

@@ -129,7 +129,11 @@ static char *reserve(size_t length, size_t border, bool huge)
 		munmap(map, (size_t)(start - map));
 	if (start < map + border)
 		munmap(start + length, (size_t)(map + border - start));
-	if (madvise(start, length, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE))
+	if (huge && !has_thp()) {
+		fprintf(stderr, "this kernel has no transparent huge pages\n");
+		exit(EXIT_SKIP);
+	}
+	if (huge ? madvise(start, length, MADV_HUGEPAGE) : !keep_small(start, length))
 		die_errno("madvise on huge pages");
 	return start;
 }

@@ -152,7 +152,7 @@ static char *memory_new(const struct options *options)
 	size_t length = options->pages * page_bytes();
 	char *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (memory == MAP_FAILED || madvise(memory, length, MADV_NOHUGEPAGE))
+	if (memory == MAP_FAILED || !keep_small(memory, length))
 		die_errno("cannot map %zu bytes", length);
 	memset(memory, 1, length);
 	/* Reached only once the slow page has come: the failure at the end. */
