@@ -72,13 +72,15 @@ static __always_inline __u64 word_of(const char *letters)
 
 /*
  * Is there code of a module as near as that? Names it. Text of BPF programs lies outside the kernel's like that of modules, and
- * is told by its name; what has none is not known to be a module's.
+ * is told by its name; what has none is not known to be a module's. Behind a trampoline stands the function that entered it, for
+ * the second time where it has called on instead of jumping (pin_user_pages() does since it looks at its flags by reference, 6.3).
  */
 static __always_inline bool module_called(void *ctx, bool at_entry, char by[WIRE_SYMBOL_LEN], __u64 *ret_at)
 {
 	static const char format[] = "%ps";
 	__u64 stack[CALLER_FRAMES] = {};
 	__u32 near = 0;
+	bool again = false;
 
 	kernel_stack(ctx, stack, sizeof(stack), at_entry);
 #pragma unroll
@@ -88,11 +90,13 @@ static __always_inline bool module_called(void *ctx, bool at_entry, char by[WIRE
 		if (!at || near >= NEAR_FRAMES)
 			return false;
 		if (in_kernel(at)) {
-			near++;
+			near += !again;
+			again = false;
 			continue;
 		}
 		bpf_snprintf(by, WIRE_SYMBOL_LEN, format, &at, sizeof(at));
-		if (word_of(by) == word_of("bpf_prog") || word_of(by) == word_of("bpf_tram"))
+		again = near > 1 && word_of(by) == word_of("bpf_tram");
+		if (word_of(by) == word_of("bpf_tram") || word_of(by) == word_of("bpf_prog"))
 			continue;
 		*ret_at = at;
 		return by[0] != '0';
