@@ -113,6 +113,9 @@ field() { /tests/bin/lab fields "$@"; }
 # Must a long-term pin leave ZONE_MOVABLE? The rule came with a reason to migrate (5.13).
 pins_leave_movable() { grep -q '"longterm_pin"' /sys/kernel/tracing/events/migrate/mm_migrate_pages/format; }
 
+# May programs of BPF be called back (5.17)?
+has_loops() { grep -q ' bpf_loop$' /proc/kallsyms; }
+
 # Ends the suite: 1 when a test failed.
 done_testing() {
 	! grep -q '^FAIL ' "$RESULTS"

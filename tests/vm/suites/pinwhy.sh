@@ -168,6 +168,24 @@ all_slots_attached() {
 	[ ! -s /tmp/slots.amiss ] && grep -qE '^reg_mr_exit (attached|active)$' /tmp/slots.states
 }
 
+# What cannot be without bpf_loop() says so where it is asked for, and does nothing.
+NO_LOOPS="this kernel has no bpf_loop()"
+SAYS_NO_LOOPS="needs bpf_loop(), since Linux 5.17"
+# absent_without_loops PREFIX: doctor's word on all slots that are called so.
+absent_without_loops() {
+	pinwhy doctor --json >"$OUT/doctor.json" 2>/dev/null
+	expect_true "absent_$1" "$OUT/doctor.json" "[.slots[] | select(.name | startswith(\"$1\"))]
+		| length > 0 and all(.[]; .state == \"absent\" and .reason == \"$SAYS_NO_LOOPS\")"
+}
+# refused_without_loops COMMAND...
+refused_without_loops() {
+	"$@" >/tmp/refused 2>&1 </dev/null
+	refused_code=$?
+	cat /tmp/refused
+	echo "exit $refused_code"
+	[ "$refused_code" -eq 2 ] && grep -qF "$SAYS_NO_LOOPS" /tmp/refused
+}
+
 # How many reports there are, of all kinds or of kind $1.
 reports_count() {
 	[ -f "$PINWHY_REPORTS" ] || { echo 0; return; }
