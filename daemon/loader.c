@@ -285,6 +285,8 @@ int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct load
 	err = make_maps(l, opts->ring_bytes);
 	if (!err)
 		err = calibrate(l);
+	if (!err)
+		err = loader_start_detachers(l);
 	if (err)
 		goto fail;
 	kretprobe_cleanup();
@@ -591,6 +593,7 @@ void loader_free(struct loader *l)
 	if (!l)
 		return;
 	loader_detach(l);
+	loader_stop_detachers(l);
 	if (l->spans)
 		munmap(l->spans, sizeof(struct wire_span) * WIRE_SPANS);
 	if (l->gate)

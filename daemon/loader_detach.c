@@ -5,7 +5,10 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +17,7 @@
 
 /* More make it no faster: most of the time they wait for the kernel's grace periods, one per hook. */
 #define DETACHERS 8
+#define DETACHER_STACK (64 << 10)	/* bytes; all of it is held in memory (memory_hold()) */
 
 /* Entries of the ledger that are taken out at once: all there are, and as many that come meanwhile. */
 #define FORGET_TRIES 8192
@@ -88,6 +92,21 @@ struct detaching {
 	int next;
 };
 
+/*
+ * Threads that take hooks away. They are there from the start: one that is started in a control group without a page left has
+ * the process killed for its stack, and its probes stay behind.
+ */
+struct detachers {
+	pthread_t threads[DETACHERS];
+	int n;
+	pthread_mutex_t mutex;		/* of what follows */
+	pthread_cond_t wanted, done;
+	struct detaching *work;		/* of this round */
+	uint32_t round;
+	int busy;			/* threads that have not ended this round */
+	bool over;
+};
+
 static void *detach_some(void *arg)
 {
 	struct detaching *d = arg;
@@ -99,18 +118,98 @@ static void *detach_some(void *arg)
 	return NULL;
 }
 
+static void *detacher(void *arg)
+{
+	struct detachers *ds = arg;
+	uint32_t round = 0;
+
+	pthread_mutex_lock(&ds->mutex);
+	while (!ds->over) {
+		if (round == ds->round) {
+			pthread_cond_wait(&ds->wanted, &ds->mutex);
+			continue;
+		}
+		round = ds->round;
+		pthread_mutex_unlock(&ds->mutex);
+		detach_some(ds->work);
+		pthread_mutex_lock(&ds->mutex);
+		if (!--ds->busy)
+			pthread_cond_signal(&ds->done);
+	}
+	pthread_mutex_unlock(&ds->mutex);
+	return NULL;
+}
+
+/* Signals are for the thread that waits for them. */
+static void start_threads(struct detachers *ds)
+{
+	sigset_t all, was;
+	pthread_attr_t attr;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &was);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, DETACHER_STACK);
+	while (ds->n < DETACHERS && !pthread_create(&ds->threads[ds->n], &attr, detacher, ds))
+		ds->n++;
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+}
+
+int loader_start_detachers(struct loader *l)
+{
+	struct detachers *ds = calloc(1, sizeof(*ds));
+
+	if (!ds)
+		return -ENOMEM;
+	pthread_mutex_init(&ds->mutex, NULL);
+	pthread_cond_init(&ds->wanted, NULL);
+	pthread_cond_init(&ds->done, NULL);
+	start_threads(ds);
+	l->detachers = ds;
+	return 0;
+}
+
+void loader_stop_detachers(struct loader *l)
+{
+	struct detachers *ds = l->detachers;
+
+	if (!ds)
+		return;
+	pthread_mutex_lock(&ds->mutex);
+	ds->over = true;
+	pthread_cond_broadcast(&ds->wanted);
+	pthread_mutex_unlock(&ds->mutex);
+	while (ds->n > 0)
+		pthread_join(ds->threads[--ds->n], NULL);
+	pthread_cond_destroy(&ds->done);
+	pthread_cond_destroy(&ds->wanted);
+	pthread_mutex_destroy(&ds->mutex);
+	free(ds);
+	l->detachers = NULL;
+}
+
 /* The kernel lets a hook go after a grace period or two; those of different hooks may pass at the same time. */
 static void detach_slots(struct loader *l, int object)
 {
 	struct detaching d = { .l = l, .object = object };
-	pthread_t threads[DETACHERS];
-	int n = 0;
+	struct detachers *ds = l->detachers;
 
-	while (n < DETACHERS && !pthread_create(&threads[n], NULL, detach_some, &d))
-		n++;
+	if (!ds) {
+		detach_some(&d);
+		return;
+	}
+	pthread_mutex_lock(&ds->mutex);
+	ds->work = &d;
+	ds->busy = ds->n;
+	ds->round++;
+	pthread_cond_broadcast(&ds->wanted);
+	pthread_mutex_unlock(&ds->mutex);
 	detach_some(&d);
-	while (n > 0)
-		pthread_join(threads[--n], NULL);
+	pthread_mutex_lock(&ds->mutex);
+	while (ds->busy > 0)
+		pthread_cond_wait(&ds->done, &ds->mutex);
+	pthread_mutex_unlock(&ds->mutex);
 }
 
 void loader_forget_object(struct object *ob)

@@ -83,6 +83,7 @@ struct loader {
 	uint64_t armed_missed;		/* runs of release hooks, then */
 	uint64_t armed_since_ns;	/* what was told before is not believed any more */
 	uint64_t spans_abandoned;	/* in flight when their hooks were taken away */
+	struct detachers *detachers;	/* NULL: hooks are taken away one after another */
 };
 
 /* The last complaint of libbpf: it alone names the program and the reason. */
@@ -141,6 +142,9 @@ void loader_forget_pins(struct loader *l);
 /* Has the kernel skipped a run of the hook on releases since the ledger was last known to be right? */
 bool loader_unlocks_missed(const struct loader *l);
 void loader_detach_slot(struct loader *l, int i);
+/* Starts the threads that take many away, before memory may run out, and ends them. -ENOMEM. */
+int loader_start_detachers(struct loader *l);
+void loader_stop_detachers(struct loader *l);
 /* Nothing that was seen of armed processes counts any more, and nothing is entered. */
 void loader_armed_close(struct loader *l);
 /* The hooks of armed watching, on which no registration depends. */

@@ -51,6 +51,8 @@ int memory_use(struct memory_use *ret_use)
 void memory_begin(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 64 << 10);
+	/* A thread that has a heap of its own takes memory for it when there may be none. */
+	mallopt(M_ARENA_MAX, 1);
 }
 
 /*
