@@ -58,23 +58,31 @@ void kfacts_drop_btf(struct kfacts *kf)
 	kf->btf = NULL;
 }
 
+struct btf *kfacts_btf(const struct kfacts *kf)
+{
+	return kf->btf;
+}
+
 int kfacts_watch(struct kfacts *kf, const char *symbol)
 {
-	const struct btf_type *t;
 	struct symbol *s;
-	int id, err;
 
-	if (symbols_find(&kf->symbols, symbol))
-		return 0;
-	err = symbols_add(&kf->symbols, symbol, &s);
-	if (err || !kf->btf)
-		return err;
-	id = btf__find_by_name_kind(kf->btf, symbol, BTF_KIND_FUNC);
-	s->in_btf = id > 0;
-	t = id > 0 ? btf__type_by_id(kf->btf, (uint32_t)id) : NULL;
-	t = t ? btf__type_by_id(kf->btf, t->type) : NULL;
-	s->arguments = t ? btf_vlen(t) : 0;
-	return 0;
+	return symbols_add(&kf->symbols, symbol, &s);
+}
+
+/* All that are watched at once: to look for one goes through every type. */
+static void find_functions(struct kfacts *kf)
+{
+	for (uint32_t id = 1; id < btf__type_cnt(kf->btf); id++) {
+		const struct btf_type *t = btf__type_by_id(kf->btf, id), *proto;
+		struct symbol *s = btf_is_func(t) ? symbols_asked(&kf->symbols, btf__name_by_offset(kf->btf, t->name_off)) : NULL;
+
+		if (!s || s->in_btf)
+			continue;
+		proto = btf__type_by_id(kf->btf, t->type);
+		s->in_btf = true;
+		s->arguments = proto ? btf_vlen(proto) : 0;
+	}
 }
 
 const char *kfacts_watched(const struct kfacts *kf, uint32_t i)
@@ -86,6 +94,8 @@ int kfacts_refresh(struct kfacts *kf)
 {
 	FILE *f = fopen(kf->kallsyms, "re");
 
+	if (kf->btf)
+		find_functions(kf);
 	if (!f)
 		return kf->err = -errno;
 	kf->err = symbols_read(&kf->symbols, f);

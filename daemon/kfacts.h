@@ -37,14 +37,15 @@ const char *kfacts_pack(const struct kfacts *kf);
 int kfacts_of_btf(struct kfacts **ret_kf, struct btf *btf, const char *kallsyms);
 void kfacts_free(struct kfacts *kf);
 
-/* Names to look for in BTF at once, and in kallsyms with the next kfacts_refresh(); -ENOSPC
- * past a fixed number. */
+/* Names to look for in BTF, while it is kept, and in kallsyms with the next kfacts_refresh(); -ENOSPC past a fixed number. */
 int kfacts_watch(struct kfacts *kf, const char *symbol);
 const char *kfacts_watched(const struct kfacts *kf, uint32_t i);	/* the names so far; NULL past the last */
-/* Reads kallsyms (again: modules came or went). -errno leaves every symbol unknown. */
+/* Looks for them, in kallsyms again: modules came or went. -errno leaves every symbol of kallsyms unknown. */
 int kfacts_refresh(struct kfacts *kf);
 /* Drops the parsed BTF, some megabytes; the answers taken from it stay. */
 void kfacts_drop_btf(struct kfacts *kf);
+/* NULL after that. It stays the facts' own. */
+struct btf *kfacts_btf(const struct kfacts *kf);
 
 /* Is the symbol there under exactly this name; *ret_module is its module, "" = vmlinux. */
 enum answer kfacts_symbol(const struct kfacts *kf, const char *symbol, const char **ret_module);

@@ -13,15 +13,39 @@ const struct symbol *symbols_find(const struct symbols *t, const char *name)
 	return NULL;
 }
 
+/* Of its first five letters, of fewer where a name or its suffix ends before. Below 4096. */
+static uint32_t beginning(const char *name)
+{
+	uint32_t hash = 0;
+
+	for (int i = 0; i < 5 && (uint8_t)name[i] > ' ' && name[i] != '.'; i++)
+		hash = hash * 31 + (uint8_t)name[i];
+	return hash * 0x9e3779b1U >> 20;
+}
+
+static bool may_be_asked(const struct symbols *t, const char *name)
+{
+	uint32_t b = beginning(name);
+
+	return t->beginnings[b / 64] >> b % 64 & 1;
+}
+
+struct symbol *symbols_asked(struct symbols *t, const char *name)
+{
+	return may_be_asked(t, name) ? (struct symbol *)symbols_find(t, name) : NULL;
+}
+
 int symbols_add(struct symbols *t, const char *name, struct symbol **ret_symbol)
 {
 	struct symbol *s = (struct symbol *)symbols_find(t, name);
+	uint32_t b = beginning(name);
 
 	if (!s) {
 		if (t->n == SYMBOLS_MAX || strlen(name) >= sizeof(s->name))
 			return -ENOSPC;
 		s = &t->rows[t->n++];
 		strcpy(s->name, name);
+		t->beginnings[b / 64] |= 1ULL << b % 64;
 	}
 	*ret_symbol = s;
 	return 0;
@@ -147,12 +171,8 @@ int symbols_read(struct symbols *t, FILE *list)
 		if (!name || strlen(name) < 4)
 			continue;
 		name += 3;
-		for (uint32_t i = 0; i < t->n; i++) {
-			if (name[0] == t->rows[i].name[0] && name[1] == t->rows[i].name[1]) {
-				symbol_line(t, line);
-				break;
-			}
-		}
+		if (may_be_asked(t, name) || gives_back(name))
+			symbol_line(t, line);
 	}
 	return ferror(list) ? -EIO : 0;
 }

@@ -36,12 +36,15 @@ struct symbol {
 struct symbols {
 	struct symbol rows[SYMBOLS_MAX];
 	uint32_t n;
+	uint64_t beginnings[64];	/* a bit for the first letters of each: most of what is looked for is not among them */
 	bool hidden;			/* an address was 0 */
 	char release_unknown[64];	/* "" = none; see kfacts_release_unknown() */
 };
 
 /* NULL when it is not asked for. */
 const struct symbol *symbols_find(const struct symbols *t, const char *name);
+/* The same for names that are seldom among them. */
+struct symbol *symbols_asked(struct symbols *t, const char *name);
 /* Asks for one more; the same one again is fine. -ENOSPC past SYMBOLS_MAX, or when the name is too long. */
 int symbols_add(struct symbols *t, const char *name, struct symbol **ret_symbol);
 /* Forgets what was found and reads the list. -EIO. */
