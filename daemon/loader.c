@@ -15,7 +15,6 @@
 
 #include "kretprobe.h"
 #include "log.h"
-#include "privileges.h"
 
 char libbpf_said[256];
 
@@ -56,51 +55,13 @@ static uint64_t modules_digest(void)
 
 /* --- open --------------------------------------------------------------------- */
 
-/* That form of it which is for this kernel; false: none is. */
-static bool object_bytes(const struct loader *l, const struct object_row *row, const char **ret_bytes, const char **ret_end)
-{
-	bool loops = kfacts_loops(l->kf);
-
-	*ret_bytes = loops ? row->bytes : row->basic;
-	*ret_end = loops ? row->end : row->basic_end;
-	return *ret_bytes;
-}
-
-/*
- * Whose BTF programs are fitted to; NULL = the running kernel's. Where a type is not in there libbpf asks the kernel for those of its
- * modules, which it tells only to CAP_SYS_ADMIN, and gives up: of a file that it is given it asks for none.
- */
-static const char *btf_path(const struct loader *l)
-{
-	const char *pack = kfacts_pack(l->kf);
-
-	return pack || privileges_module_btf() ? pack : "/sys/kernel/btf/vmlinux";
-}
-
-/* -EOPNOTSUPP: nothing of it is for this kernel. */
-static int open_object(const struct loader *l, const struct object_row *row, struct bpf_object **ret_obj)
-{
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = row->name, .btf_custom_path = btf_path(l));
-	struct bpf_object *obj;
-	const char *bytes, *end;
-	int err;
-
-	if (!object_bytes(l, row, &bytes, &end))
-		return -EOPNOTSUPP;
-	obj = bpf_object__open_mem(bytes, (size_t)(end - bytes), &opts);
-	err = (int)libbpf_get_error(obj);
-	if (!err)
-		*ret_obj = obj;
-	return err;
-}
-
 /* Which programs an object holds, without loading it. */
 static int survey(struct loader *l, enum object_id o)
 {
 	char name[SYMBOL_LEN];
 	struct bpf_program *prog;
 	struct bpf_object *obj;
-	int err = open_object(l, &object_rows[o], &obj);
+	int err = loader_survey_object(l, &object_rows[o], &obj);
 
 	if (err == -EOPNOTSUPP)
 		return 0;
@@ -122,6 +83,21 @@ static int survey(struct loader *l, enum object_id o)
 	}
 	bpf_object__close(obj);
 	return err;
+}
+
+/* Those without slots: only what they ask for. */
+static int survey_rest(struct loader *l)
+{
+	const struct object_row *const rest[] = { &maps_object, &pages_object };
+	struct bpf_object *obj;
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]) && (!err || err == -EOPNOTSUPP); i++) {
+		err = loader_survey_object(l, rest[i], &obj);
+		if (!err)
+			bpf_object__close(obj);
+	}
+	return err == -EOPNOTSUPP ? 0 : err;
 }
 
 static int set_cfg(const struct loader *l, struct bpf_object *obj)
@@ -162,7 +138,7 @@ static int make_maps(struct loader *l, uint32_t ring_bytes)
 	if (ncpus < 0)
 		return ncpus;
 	l->ncpus = (uint32_t)ncpus;
-	err = open_object(l, &maps_object, &l->maps);
+	err = loader_open_object(l, &maps_object, &l->maps);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(l->maps, "events"), ring_bytes);
 	if (!err)
@@ -224,7 +200,7 @@ int loader_load_whole(struct loader *l, const struct object_row *row, struct bpf
 {
 	struct bpf_program *prog;
 	struct bpf_object *obj;
-	int err = open_object(l, row, &obj);
+	int err = loader_open_object(l, row, &obj);
 
 	if (err)
 		return err;
@@ -256,6 +232,8 @@ int loader_prepare(struct loader **ret_loader, struct kfacts *kf, const struct l
 	libbpf_set_print(libbpf_print);
 	for (int o = 0; o < NOBJECTS && !err; o++)
 		err = survey(l, (enum object_id)o);
+	if (!err)
+		err = survey_rest(l);
 	if (err)
 		loader_free(l);
 	else
@@ -309,7 +287,7 @@ static bool missing(const struct loader *l, int i, enum object_id o)
 static int load_object(struct loader *l, enum object_id o, const char *only, struct bpf_object **ret_obj)
 {
 	struct bpf_object *obj;
-	int err = open_object(l, &object_rows[o], &obj);
+	int err = loader_open_object(l, &object_rows[o], &obj);
 
 	if (err)
 		return err;
@@ -388,25 +366,6 @@ static void load_missing(struct loader *l, enum object_id o)
 		log_warn("BPF object %s does not load: %s (%s)", object_rows[o].name, strerror(-err), libbpf_said);
 	else
 		loader_keep_own_maps(l, ob);
-}
-
-/*
- * What libbpf keeps of an object (its bytes, instructions and types again) is several MiB in all, and the
- * bytes inside the program are read only when it is loaded again.
- */
-static void shed_object(const struct loader *l, struct object *ob, const struct object_row *row)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start, end;
-	const char *from, *to;
-
-	bpf_object__close(ob->obj);
-	ob->obj = NULL;
-	if (!object_bytes(l, row, &from, &to))
-		return;
-	start = ((uintptr_t)from + page - 1) & ~(page - 1);
-	end = (uintptr_t)to & ~(page - 1);
-	if (end > start)
-		madvise((void *)start, end - start, MADV_DONTNEED);
 }
 
 /* --- attach ------------------------------------------------------------------- */
@@ -567,6 +526,7 @@ int loader_attach(struct loader *l)
 	if (l->kallsyms_of != digest) {
 		l->kallsyms_of = digest;
 		kfacts_refresh(l->kf);
+		loader_drop_types(l);
 	}
 	loader_read_layout(l);
 	for (int round = 0; round < VARIANTS_MAX; round++) {
@@ -582,7 +542,8 @@ int loader_attach(struct loader *l)
 	}
 	loader_follow(l);
 	for (int o = 0; o < NOBJECTS; o++)
-		shed_object(l, &l->objects[o], &object_rows[o]);
+		loader_shed_object(l, &l->objects[o], &object_rows[o]);
+	loader_drop_types(l);
 	for (int i = 0; i < NSLOTS; i++)
 		changed += settle(&l->slots[i]);
 	return changed;
@@ -607,5 +568,7 @@ void loader_free(struct loader *l)
 	if (l->counters)
 		munmap((void *)l->counters, sizeof(*l->counters) * l->ncpus);
 	bpf_object__close(l->maps);
+	loader_drop_types(l);
+	corebtf_forget(&l->asked);
 	free(l);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the loader: shared by loader_choose.c, which finds what fits the kernel, loader.c, which builds it up,
- * loader_detach.c, which takes it down, and loader_status.c, which tells of it.
+ * Inside of the loader: shared by loader_choose.c, which finds what fits the kernel, loader_objects.c, which opens it, loader.c,
+ * which builds it up, loader_detach.c, which takes it down, and loader_status.c, which tells of it.
  */
 #ifndef PINWHY_LOADER_STATE_H
 #define PINWHY_LOADER_STATE_H
 
 #include <stdio.h>
 
+#include "corebtf.h"
 #include "kfacts_symbols.h"
 #include "loader.h"
 #include "rdma_layout.h"
@@ -55,6 +56,11 @@ struct loader {
 	struct bpf_object *maps;
 	uint64_t map_bytes;		/* kernel memory of these */
 	struct object objects[NOBJECTS];
+	struct corebtf_names asked;	/* types that the programs ask for */
+	struct {			/* those of this kernel, while programs are loaded */
+		int fd;
+		char path[32];		/* "" = not made */
+	} types;
 	struct slot slots[NSLOTS];
 	enum hook_mode modes[NSLOTS];
 	char avoid[256];
@@ -108,6 +114,18 @@ void loader_choose(struct loader *l, int i);
 
 /* Why the kernel said no to BPF, and what to do about it. Static storage. */
 const char *loader_refusal(int err);
+
+/*
+ * Opens an object to see what is in it; the types that it asks for are noted. -EOPNOTSUPP: nothing of it is for this kernel.
+ * The caller closes it.
+ */
+int loader_survey_object(struct loader *l, const struct object_row *row, struct bpf_object **ret_obj);
+/* Opens an object to be loaded; likewise. */
+int loader_open_object(struct loader *l, const struct object_row *row, struct bpf_object **ret_obj);
+/* Lets go of what is kept of an object whose programs are attached. */
+void loader_shed_object(const struct loader *l, struct object *ob, const struct object_row *row);
+/* The types of this kernel: modules came or went, or nothing is to be loaded for now. */
+void loader_drop_types(struct loader *l);
 
 /* Loads an object that has no slots, with all of its programs. The caller closes it. */
 int loader_load_whole(struct loader *l, const struct object_row *row, struct bpf_object **ret_obj);

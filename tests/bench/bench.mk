@@ -5,7 +5,7 @@ BENCH_DIR := tests/bench
 BENCH_OBJ := $(BUILD)/tests/bench
 BENCH_KERNELS ?= 6.1 7.3
 # The loader as the daemon has it, with the BPF objects inside.
-BENCH_DAEMON := $(addprefix $(BUILD)/daemon/,loader.o loader_armed.o loader_choose.o loader_detach.o loader_device.o loader_maps.o loader_status.o rdma_layout.o slots.o btfpack.o geometry.o kfacts.o kfacts_symbols.o kernel_support.o privileges.o vmcoreinfo.o kretprobe.o log.o objects.o)
+BENCH_DAEMON := $(addprefix $(BUILD)/daemon/,loader.o loader_armed.o loader_choose.o loader_detach.o loader_device.o loader_maps.o loader_objects.o loader_status.o rdma_layout.o slots.o btfpack.o geometry.o corebtf.o kfacts.o kfacts_symbols.o kernel_support.o privileges.o vmcoreinfo.o kretprobe.o log.o objects.o)
 BENCH_OBJS := $(patsubst $(BENCH_DIR)/%.c,$(BENCH_OBJ)/%.o,$(filter-out %.bpf.c,$(wildcard $(BENCH_DIR)/*.c))) \
               $(BENCH_OBJ)/embed.o
 
