@@ -13,3 +13,10 @@ plan-programs: $(PLAN_PROGRAMS)
 
 check-plan: all plan-programs btf-pack-programs
 	@tests/plan/check $(BUILD)
+
+# For guests: packaging/btf-pack's folder there has the objects.
+$(BUILD)/tests/guest/relocated: tests/plan/relocated.c $(BUILD)/daemon/corebtf.o
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+plan-programs: $(BUILD)/tests/guest/relocated
