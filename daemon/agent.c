@@ -207,6 +207,24 @@ static void stop_helper(struct agent *a)
 	helper_stop(a->helper);
 }
 
+/* For the status page alone. */
+static int start_exposed(struct agent *a)
+{
+	int err;
+
+	if ((a->listen_fd < 0 && a->socket_fd < 0) || !a->config->http_reports)
+		return 0;
+	err = exposed_start(&a->exposed);
+	if (err)
+		log_error("cannot start the process that reads exposures: %s", strerror(-err));
+	return err;
+}
+
+static void stop_exposed(struct agent *a)
+{
+	exposed_stop(a->exposed);
+}
+
 static int start_kfacts(struct agent *a)
 {
 	char error[BTFPACK_ERROR_MAX];
@@ -370,6 +388,8 @@ static int start_http(struct agent *a)
 		return -ENOMEM;
 	a->listen_fd = a->socket_fd = -1;
 	a->web = NULL;
+	if (a->exposed && exposed_attach(a->exposed, a->loop, a->identity.pins_stay) < 0)
+		log_warn("the status page will not tell of exposures");
 	return http_open(&a->http, &opts, a->loop, &agent_http_ops, a);
 }
 
@@ -503,9 +523,10 @@ static const struct {
 	{ "lock", start_lock, stop_lock, WHEN_EVER },
 	{ "web configuration", start_web, stop_web, WHEN_EVER },
 	{ "listen", start_listen, stop_listen, WHEN_EVER },
-	/* These two fork: before memory is filled. */
+	/* These three fork: before memory is filled. */
 	{ "sinks", start_sinks, stop_sinks, WHEN_EVER },
 	{ "helper", start_helper, stop_helper, WHEN_WATCHING },
+	{ "exposures", start_exposed, stop_exposed, WHEN_WATCHING },
 	{ "kernel facts", start_kfacts, stop_kfacts, WHEN_WATCHING },
 	{ "BPF", start_loader, stop_loader, WHEN_WATCHING },
 	{ "pipeline", start_pipeline, stop_pipeline, WHEN_WATCHING },

@@ -9,6 +9,7 @@
 #include "capture.h"
 #include "config.h"
 #include "enrich/enrich.h"
+#include "exposures_now.h"
 #include "helper.h"
 #include "http.h"
 #include "identity.h"
@@ -35,6 +36,7 @@ struct agent {
 	struct webconfig *web;	/* NULL = none, or http owns it */
 	struct auth *auth;
 	struct store *store;
+	struct exposed *exposed;	/* NULL without a page that shows it */
 	struct enrich enrich;
 	struct helper *helper;
 	struct kfacts *kf;

@@ -403,6 +403,7 @@ static void get_status(void *ctx, struct http_status *ret_status)
 		.not_ready = is_ready(ctx, &why) ? NULL : why, .replaying = a->replay,
 		.registrations = a->metrics.loss.reg_ok + a->metrics.loss.reg_failed, .failures = a->metrics.loss.reg_failed,
 		.slots = a->metrics.slots, .nslots = a->metrics.nslots,
+		.exposures = exposed_now(a->exposed),
 	};
 }
 

@@ -240,14 +240,14 @@ static uint32_t put_exposure(FILE *out, const struct exposure *e)
 	return 1;
 }
 
-static void put_exposures(FILE *out, const struct exposures *e)
+static void put_exposures(FILE *out, const struct exposures *e, bool replaying)
 {
 	uint32_t n = 0;
 
 	fputs("</section>\n<section id=\"exposures\">\n<h2>Exposures</h2>\n"
 	      "<p class=\"note\">What makes failures possible on this node.</p>\n", out);
 	if (!e) {
-		page_write_none(out, "Not looked at: pinwhy doctor does.");
+		page_write_none(out, replaying ? "Not looked at: the reports come from a recording." : "They are being read.");
 		return;
 	}
 	for (uint32_t i = 0; i < EXPOSURES_MAX; i++)
@@ -273,7 +273,7 @@ static void put_hook(FILE *out, const struct slot_status *s)
 
 void page_write_tail(FILE *out, const struct http_status *s)
 {
-	put_exposures(out, s->exposures);
+	put_exposures(out, s->exposures, s->replaying);
 	fputs("</section>\n<section id=\"hooks\">\n<h2>Hooks</h2>\n", out);
 	if (!s->nslots)
 		page_write_none(out, "None: the reports come from a recording.");
