@@ -15,6 +15,8 @@
 #define CONNECTION_BYTES_EXTRA ((size_t)24 << 10)	/* for an answer's header and pieces of its body */
 #define CHECK_NS (250 * NS_PER_MS)	/* between two looks at deadlines, while somebody is connected */
 #define HANDSHAKE_CHECK_NS (20 * NS_PER_MS)	/* while there is no room for one more handshake */
+#define IDLE_TURNS 4
+#define IDLE_TURN_NS (10 * NS_PER_MS)
 #define REALM "pinwhy"
 
 /* Who may see it. */
@@ -535,14 +537,33 @@ void http_on_listen(void *ctx, uint32_t events, struct clock_pair now)
 	(void)events;
 	(void)now;
 	f->somebody = true;
+	f->http->idle_turns = 0;
 	http_wake(f->http);
 }
 
 static void on_readable(void *ctx, uint32_t events, struct clock_pair now)
 {
+	struct http *h = ctx;
+
 	(void)events;
 	(void)now;
-	http_wake(ctx);
+	h->idle_turns = 0;
+	http_wake(h);
+}
+
+/*
+ * How long libmicrohttpd wants to wait. While a handshake of TLS waits for the client it wants to be called all the time, though
+ * the client's next bytes wake us: then now and then is enough.
+ */
+static uint64_t wait_of(struct http *h, const struct front *f)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+
+	if (MHD_get_timeout(f->mhd, &ms) != MHD_YES)
+		return UINT64_MAX;
+	if (ms || clients_busy(f) || h->idle_turns++ < IDLE_TURNS)
+		return ms * NS_PER_MS;
+	return IDLE_TURN_NS;
 }
 
 /* When to come back; libmicrohttpd may have more to do at once, and deadlines are looked at now and then. */
@@ -551,8 +572,8 @@ static void rearm(struct http *h, struct clock_pair now)
 	uint64_t wait_ns = UINT64_MAX;
 
 	for (int i = 0; i < 2; i++) {
-		MHD_UNSIGNED_LONG_LONG ms;
 		struct front *f = &h->fronts[i];
+		uint64_t wants_ns;
 
 		if (!f->mhd)
 			continue;
@@ -561,8 +582,9 @@ static void rearm(struct http *h, struct clock_pair now)
 		/* Somebody is to be accepted: as soon as there is a place, and after a while in TLS. */
 		if (f->paused && HANDSHAKE_CHECK_NS < wait_ns)
 			wait_ns = f->used < f->nclients && !f->tls ? 0 : HANDSHAKE_CHECK_NS;
-		if (MHD_get_timeout(f->mhd, &ms) == MHD_YES && ms * NS_PER_MS < wait_ns)
-			wait_ns = ms * NS_PER_MS;
+		wants_ns = wait_of(h, f);
+		if (wants_ns < wait_ns)
+			wait_ns = wants_ns;
 	}
 	if (clients_wait(h))
 		wait_ns = 0;

@@ -273,6 +273,17 @@ void clients_next(struct http *h)
 	MHD_resume_connection(c->connection);
 }
 
+bool clients_busy(const struct front *f)
+{
+	for (uint32_t i = 0; i < f->nclients; i++) {
+		const struct client *c = &f->clients[i];
+
+		if (c->fd >= 0 && !has_asked_nothing(c) && c->stage != STAGE_HASHING)
+			return true;
+	}
+	return false;
+}
+
 /* ---- rates ---- */
 
 static bool take(struct bucket *b, const struct rate *r, uint64_t now_ns)

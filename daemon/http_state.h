@@ -86,6 +86,7 @@ struct http {
 	struct front fronts[2];
 	int timer;
 	uint64_t order;		/* counts up */
+	uint32_t idle_turns;	/* since something was heard of a client */
 	uint32_t pieces;	/* of long work that may be done in this turn */
 	struct rate rate, web_rate;
 	struct bucket buckets[BUCKETS], web_bucket;
@@ -120,6 +121,9 @@ bool clients_wait(const struct http *h);
 void clients_notify(void *ctx, struct MHD_Connection *connection, void **socket_context, enum MHD_ConnectionNotificationCode what);
 /* False: too many requests. */
 bool clients_rate(struct http *h, const struct client *c, struct clock_pair now);
+
+/* Is an answer being made or sent? */
+bool clients_busy(const struct front *f);
 
 /* ---- http_watch.c ---- */
 

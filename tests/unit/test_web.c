@@ -374,6 +374,7 @@ static void bad_files_are_told_with_their_line(void **state)
 		{ "tls_server_config:\n  cert_file: a\n  key_file: b\n  min_version: SSL30\n", ":4: ", "TLS12" },
 		{ "tls_server_config:\n  cert_file: a\n  key_file: b\n  min_version: TLS13\n  max_version: TLS12\n", ":2: ", "above" },
 		{ "tls_server_config:\n  cert: a\n  key_file: b\n", ":2: ", "-----BEGIN" },
+		{ "tls_server_config:\n  cert_file: a\n  key_file: b\n  key: '-----BEGIN '\n", ":4: ", "exclude each other" },
 		{ "tls_server_config:\n  cert_file: [a]\n", ":2: ", "is a list" },
 		{ "tls_server_config:\n  curve_preferences: [CurveP999]\n", ":2: ", "X25519" },
 		{ "tls_server_config: x\n", ":1: ", "must have keys" },
