@@ -111,7 +111,7 @@ demo: deps
 
 check: deps
 	@rm -rf $(COUNTS)
-	@$(MAKE) --no-print-directory -k check-quick-tests check-guests; status=$$?; tests/summary $(COUNTS) && exit $$status
+	@$(MAKE) --no-print-directory -k check-quick-tests check-web check-guests; status=$$?; tests/summary $(COUNTS) && exit $$status
 
 # Without a guest and without root: well under a minute.
 check-quick:

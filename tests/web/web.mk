@@ -4,7 +4,7 @@
 WEB_DIR   := $(BUILD)/tests/web
 WEB_ABUSE ?= 1000
 
-.PHONY: check-http
+.PHONY: check-http check-web
 
 # The daemon with ASan and UBSan, so that a leak or a wild read is seen.
 $(UNIT_DIR)/pinwhy: $(UNIT_DIR)/daemon/main.o $(UNIT_DIR)/libpinwhy.a
@@ -14,5 +14,9 @@ $(WEB_DIR)/%: tests/web/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -o $@ $< -lcrypt
 
-check-http: $(UNIT_DIR)/pinwhy $(WEB_DIR)/abuse $(WEB_DIR)/bcrypt $(WEB_DIR)/scrape
+check-http: $(UNIT_DIR)/pinwhy $(WEB_DIR)/abuse $(WEB_DIR)/bcrypt $(BUILD)/tests/guest/scrape
 	@tests/web/run $(BUILD) $(UNIT_DIR)/pinwhy $(WEB_ABUSE)
+
+# In a browser: not part of check-quick.
+check-web: $(BUILD)/pinwhy $(WEB_DIR)/bcrypt
+	@tests/web/browse $(BUILD)
