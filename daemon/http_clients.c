@@ -123,15 +123,18 @@ static struct client *find_free(struct front *f)
 
 static void identify(struct client *c, const struct sockaddr_storage *addr)
 {
+	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)(const void *)addr)->sin6_addr;
 	struct ucred cred = { 0 };
 	socklen_t len = sizeof(cred);
 
 	memset(c->who, 0, sizeof(c->who));
 	if (addr->ss_family == AF_INET) {
 		memcpy(c->who, &((const struct sockaddr_in *)(const void *)addr)->sin_addr, 4);
+	} else if (addr->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(in6)) {
+		memcpy(c->who, &in6->s6_addr[12], 4);
 	} else if (addr->ss_family == AF_INET6) {
 		/* A host has a /64 to itself. */
-		memcpy(c->who, &((const struct sockaddr_in6 *)(const void *)addr)->sin6_addr, 8);
+		memcpy(c->who, in6, 8);
 		c->who[15] = 6;
 	} else if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0) {
 		memcpy(c->who, &cred.uid, sizeof(cred.uid));
