@@ -22,6 +22,7 @@ MANDIR  ?= $(PREFIX)/share/man
 DATADIR ?= $(PREFIX)/share/pinwhy
 UNITDIR ?= /lib/systemd/system
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
 # pinwhy reads this one, wherever it is installed.
 CONFIG  := /etc/pinwhy/pinwhy.conf
 
@@ -29,6 +30,7 @@ CONFIG  := /etc/pinwhy/pinwhy.conf
 INSTALLED := 755:$(BUILD)/pinwhy:$(SBINDIR)/pinwhy \
              644:$(BUILD)/pinwhy.service:$(UNITDIR)/pinwhy.service \
              644:packaging/completion/pinwhy.bash:$(BASHDIR)/pinwhy \
+             644:packaging/completion/pinwhy.zsh:$(ZSHDIR)/_pinwhy \
              $(foreach page,$(MAN_PAGES),644:$(page):$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))) \
              $(foreach schema,$(wildcard schemas/*.json),644:$(schema):$(DATADIR)/$(schema))
 
@@ -67,3 +69,8 @@ check-completion: all
 
 check-kubernetes:
 	@tests/unit/check-kubernetes $(BUILD)
+
+# Builds the package three times, and a guest in which a clean Debian 12 takes it.
+.PHONY: check-package
+check-package: all guest-programs
+	@tests/package/check $(BUILD)
