@@ -244,15 +244,6 @@ static void stop_kfacts(struct agent *a)
 	kfacts_free(a->kf);
 }
 
-/* [hooks] NAME = never wins over [watch]. */
-static void choose_hooks(const struct config *config, enum hook_mode *ret_modes)
-{
-	memcpy(ret_modes, config->hooks, sizeof(config->hooks));
-	for (uint32_t i = 0; config->watch_stale && i < loader_nslots(); i++)
-		if (loader_slot_watches(i, "stale") && ret_modes[i] == HOOK_AUTO)
-			ret_modes[i] = HOOK_ALWAYS;
-}
-
 static int start_loader(struct agent *a)
 {
 	enum hook_mode modes[CONFIG_HOOKS_MAX];
@@ -266,7 +257,7 @@ static int start_loader(struct agent *a)
 	const char *why = "";
 	int err;
 
-	choose_hooks(a->config, modes);
+	agent_choose_hooks(a->config, modes);
 	err = loader_open(&a->loader, a->kf, &opts, &why);
 
 	if (err)
@@ -463,12 +454,8 @@ static int start_watching(struct agent *a)
 		log_error("cannot read the ring: %s", strerror(-err));
 		return err;
 	}
-	a->spans_opts = (struct spans_opts){
-		.after_ns = a->config->stuck_after_ms * NS_PER_MS,
-		.per_gib_ns = a->config->stuck_per_gib_ms * NS_PER_MS,
-		.proc = "/proc",
-		.pids_ours = loader_pids_ours(&why),
-	};
+	a->spans_opts = (struct spans_opts){ .proc = "/proc", .pids_ours = loader_pids_ours(&why) };
+	agent_take_settings(a);
 	if (!a->spans_opts.pids_ours)
 		log_warn("%s", why);
 	a->healthy = true;
@@ -538,7 +525,7 @@ static const struct {
 };
 #define NSTEPS (sizeof(steps) / sizeof(steps[0]))
 
-int agent_run(const struct config *config)
+int agent_run(struct config *config, const struct config_source *source)
 {
 	enum when when = *config->replay ? WHEN_REPLAYING : WHEN_WATCHING;
 	struct agent *a = calloc(1, sizeof(*a));
@@ -550,6 +537,9 @@ int agent_run(const struct config *config)
 		return 2;
 	}
 	a->config = config;
+	a->source = source;
+	a->metrics.reload_ok = true;
+	a->metrics.reload_real_ns = loop_clock().real_ns;
 	a->signal_fd = a->listen_fd = a->socket_fd = -1;
 	watchdog_init(&a->watchdog);
 	a->metrics.version = PINWHY_VERSION;

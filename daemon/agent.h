@@ -6,9 +6,10 @@
 #include "config.h"
 
 /*
+ * `config` was gathered from `source`, and is again at SIGHUP: what can change then does.
  * Runs until a signal ends it. Returns the exit status: 0 after a clean end, 2 when it could
  * not start, which has then been logged with cause and remedy.
  */
-int agent_run(const struct config *config);
+int agent_run(struct config *config, const struct config_source *source);
 
 #endif

@@ -26,7 +26,8 @@
 #include "tap.h"
 
 struct agent {
-	const struct config *config;
+	struct config *config;
+	const struct config_source *source;	/* of it */
 	struct loop *loop;
 	int signal_fd;
 	struct lock *lock;
@@ -87,6 +88,12 @@ void agent_count(struct agent *a, struct clock_pair now);
 void agent_drain(struct agent *a);
 /* READY, once at least one slot is attached. */
 void agent_say_ready(struct agent *a, struct clock_pair now);
+/* SIGHUP: reads the configuration again: agent_reload.c. */
+void agent_reload(struct agent *a, struct clock_pair now);
+/* What [hooks] and [watch] make of each slot. */
+void agent_choose_hooks(const struct config *config, enum hook_mode *ret_modes);
+/* What can change of them while running, into force. */
+void agent_take_settings(struct agent *a);
 void agent_log_memory(struct agent *a, const char *when);
 
 /* A recording in the place of a node: agent_replay.c. 0 or -errno after saying what failed. */

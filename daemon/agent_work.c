@@ -245,10 +245,7 @@ void agent_on_signal(void *ctx, uint32_t events, struct clock_pair now)
 	if (read(a->signal_fd, &si, sizeof(si)) != sizeof(si))
 		return;
 	if (si.ssi_signo == SIGHUP) {
-		log_info("opening the report file again");
-		sinks_reopen(a->sinks);
-		if (a->http)
-			http_reload(a->http);
+		agent_reload(a, now);
 		return;
 	}
 	log_info("ending because of signal %u (%s)", si.ssi_signo, strsignal((int)si.ssi_signo));

@@ -257,17 +257,22 @@ struct parse {
 	struct config *c;
 	FILE *f;
 	const char *name;
-	char *error;	/* "" = none yet */
+	config_wrong_fn wrong;
+	void *ctx;
+	unsigned int errors;
 	unsigned int line;	/* read so far */
-	unsigned int error_line;	/* of the error, 0 = none yet */
+	bool broken;		/* the rest is not to be read */
 	bool seen[CONFIG_IDS];
 	bool hook_seen[CONFIG_HOOKS_MAX];
 };
 
-static void locate(struct parse *p, unsigned int line, const char *what)
+static void locate(struct parse *p, const char *what)
 {
-	p->error_line = line;
-	snprintf(p->error, CONFIG_ERROR_MAX, "%s:%u: %s", p->name, line, what);
+	char text[CONFIG_ERROR_MAX + 128];
+
+	snprintf(text, sizeof(text), "%s:%u: %s", p->name, p->line, what);
+	p->errors++;
+	p->wrong(p->ctx, text);
 }
 
 static uint32_t hook_count(void)
@@ -352,97 +357,202 @@ static int read_setting(struct parse *p, const char *section, const char *key, c
 	return err;
 }
 
-/* ini_handler: 1 = fine. Only the first error counts. */
+/* ini_handler. What is wrong is told here, so that the library has nothing to tell. */
 static int on_setting(void *user, const char *section, const char *key, const char *value)
 {
-	char what[CONFIG_ERROR_MAX - 128];
 	char error[CONFIG_ERROR_MAX];
 	struct parse *p = user;
 
-	if (*p->error)
-		return 0;
-	if (read_setting(p, section, key, value, error) == 0)
-		return 1;
-	snprintf(what, sizeof(what), "%.*s", (int)sizeof(what) - 1, error);
-	locate(p, p->line, what);
-	return 0;
+	if (read_setting(p, section, key, value, error) != 0)
+		locate(p, error);
+	return 1;
+}
+
+/* [section], key = value, # comment or nothing: the library goes on behind anything else and tells only the first. */
+static bool is_line(const char *s)
+{
+	size_t n = strcspn(s, "=:");
+
+	if (!*s || *s == '\r' || *s == '#' || *s == ';')
+		return true;
+	if (*s == '[')
+		return strchr(s, ']') != NULL;
+	for (size_t i = 1; i < n && s[n]; i++)
+		if (s[i] == ';' && (s[i - 1] == ' ' || s[i - 1] == '\t'))
+			return false;	/* all of it is a comment */
+	return s[n] != '\0';
+}
+
+/* One line without its indentation into `buf`. -EBADMSG: there is a NUL byte; -E2BIG: it does not fit; 1: the end. */
+static int take_line(struct parse *p, char *buf, size_t cap)
+{
+	bool indented = true, longer = false;
+	size_t len = 0;
+	int c;
+
+	while ((c = getc(p->f)) != EOF && c != '\n') {
+		if (indented && (c == ' ' || c == '\t'))
+			continue;
+		indented = false;
+		if (c == '\0')
+			return -EBADMSG;
+		longer |= len == cap;
+		if (len < cap)
+			buf[len++] = (char)c;
+	}
+	buf[len] = '\0';
+	return longer ? -E2BIG : c == EOF && !len;
 }
 
 /*
  * ini_reader, like fgets. Counts lines, since the library tells its handler none;
  * takes off indentation, which it would read as the continuation of the line before;
- * and refuses what it would cut in two without a word.
+ * and puts nothing in the place of what it would misread.
  */
 static char *read_line(char *buf, int size, void *stream)
 {
 	struct parse *p = stream;
-	size_t len = 0, cap = (size_t)size - 1;
-	bool indented = true;
-	int c = EOF;
+	size_t cap = (size_t)size - 1;
+	const char *bom = "\xef\xbb\xbf";
+	char what[64];
+	int r;
 
-	if (*p->error)
+	if (p->broken)
 		return NULL;
 	p->line++;
-	while ((c = getc(p->f)) != EOF && c != '\n') {
-		if (indented && (c == ' ' || c == '\t'))
-			continue;
-		indented = false;
-		if (c == '\0') {
-			locate(p, p->line, "there is a NUL byte: this is not a text file");
-			return NULL;
-		}
-		if (len == cap) {
-			char what[64];
-
-			snprintf(what, sizeof(what), "the line is longer than %zu bytes", cap);
-			locate(p, p->line, what);
-			return NULL;
-		}
-		buf[len++] = (char)c;
-	}
-	if (c == EOF && !len)
+	r = take_line(p, buf, cap);
+	if (r == 1)
 		return NULL;
-	buf[len] = '\0';
+	if (r == -EBADMSG) {
+		p->broken = true;
+		locate(p, "there is a NUL byte: this is not a text file");
+		return NULL;
+	}
+	if (r == -E2BIG) {
+		snprintf(what, sizeof(what), "the line is longer than %zu bytes", cap);
+		locate(p, what);
+		*buf = '\0';
+	} else if (!is_line(buf + (p->line == 1 && strncmp(buf, bom, 3) == 0 ? 3 : 0))) {
+		locate(p, "this is not a [section], key = value, or # comment");
+		*buf = '\0';
+	}
 	return buf;
 }
 
-int config_read(struct config *c, FILE *f, const char *name, char *error)
+int config_read_each(struct config *c, FILE *f, const char *name, config_wrong_fn wrong, void *ctx)
 {
-	struct parse p = { .c = c, .f = f, .name = name, .error = error };
-	int line;
+	struct parse p = { .c = c, .f = f, .name = name, .wrong = wrong, .ctx = ctx };
+	char text[CONFIG_ERROR_MAX];
+	int line = ini_parse_stream(read_line, &p, on_setting, &p);
 
-	*error = '\0';
-	line = ini_parse_stream(read_line, &p, on_setting, &p);
-	if (ferror(f)) {
-		snprintf(error, CONFIG_ERROR_MAX, "cannot read %s: %s", name, strerror(EIO));
-		return -EIO;
+	if (ferror(f) || line < 0) {
+		snprintf(text, sizeof(text), "cannot read %s: %s", name, strerror(ferror(f) ? EIO : ENOMEM));
+		wrong(ctx, text);
+		return ferror(f) ? -EIO : -ENOMEM;
 	}
-	if (line < 0) {
-		snprintf(error, CONFIG_ERROR_MAX, "cannot read %s: out of memory", name);
-		return -ENOMEM;
+	/* Something that only the library takes offence at. */
+	if (line && !p.errors) {
+		p.line = (unsigned int)line;
+		locate(&p, "this is not a [section], key = value, or # comment");
 	}
-	if (!line && !*error)
-		return 0;
-	/* The library goes on behind a line it cannot read, and tells which was the first. */
-	if (line && (!*error || (unsigned int)line < p.error_line))
-		locate(&p, (unsigned int)line, "this is not a [section], key = value, or # comment");
-	return -EINVAL;
+	return p.errors ? -EINVAL : 0;
 }
 
-int config_load(struct config *c, const char *path, char *error)
+int config_load_each(struct config *c, const char *path, config_wrong_fn wrong, void *ctx)
 {
+	char text[CONFIG_ERROR_MAX];
 	FILE *f = fopen(path, "re");
 	int err;
 
 	if (!f) {
 		err = -errno;
-		snprintf(error, CONFIG_ERROR_MAX, "cannot read the configuration %s: %s", path,
-			 strerror(-err));
+		snprintf(text, sizeof(text), "cannot read the configuration %s: %s", path, strerror(-err));
+		wrong(ctx, text);
 		return err;
 	}
-	err = config_read(c, f, path, error);
+	err = config_read_each(c, f, path, wrong, ctx);
 	fclose(f);
 	return err;
+}
+
+static void keep_first(void *ctx, const char *text)
+{
+	char *error = ctx;
+
+	if (!*error)
+		snprintf(error, CONFIG_ERROR_MAX, "%s", text);
+}
+
+int config_read(struct config *c, FILE *f, const char *name, char *error)
+{
+	*error = '\0';
+	return config_read_each(c, f, name, keep_first, error);
+}
+
+int config_load(struct config *c, const char *path, char *error)
+{
+	*error = '\0';
+	return config_load_each(c, path, keep_first, error);
+}
+
+int config_gather(struct config *c, const struct config_source *source, config_wrong_fn wrong, void *ctx)
+{
+	const char *path = source->file ? source->file : CONFIG_PATH_DEFAULT;
+	char error[CONFIG_ERROR_MAX], text[CONFIG_ERROR_MAX + 8];
+	int err = 0, e;
+
+	config_defaults(c);
+	/* The default file may be missing; one that was named may not. */
+	if (source->file || access(path, F_OK) == 0)
+		err = config_load_each(c, path, wrong, ctx);
+	for (int i = 0; i < CONFIG_IDS; i++) {
+		if (!source->values[i])
+			continue;
+		e = config_set(c, (enum config_id)i, source->values[i], error);
+		if (!e)
+			continue;
+		err = e;
+		snprintf(text, sizeof(text), "--%s", error);
+		wrong(ctx, text);
+	}
+	if (!err && *c->replay && *c->record) {
+		err = -EINVAL;
+		wrong(ctx, "--record and --replay exclude each other: what is replayed is recorded already");
+	}
+	return err;
+}
+
+static size_t field_size(const struct config_desc *d)
+{
+	return d->type == CONFIG_TYPE_BOOL ? sizeof(bool) : d->type == CONFIG_TYPE_U64 ? sizeof(uint64_t) : CONFIG_STR_MAX;
+}
+
+unsigned int config_apply(struct config *c, const struct config *next,
+			  void (*stays)(void *ctx, const struct config_desc *d), void *ctx)
+{
+	unsigned int changed = 0;
+
+	for (int i = 0; i < CONFIG_IDS; i++) {
+		const struct config_desc *d = &config_descs[i];
+		void *to = (char *)c + d->offset;
+		const void *from = (const char *)next + d->offset;
+		bool text = d->type == CONFIG_TYPE_STR || d->type == CONFIG_TYPE_CHOICE;
+
+		if (text ? strcmp(to, from) == 0 : memcmp(to, from, field_size(d)) == 0)
+			continue;
+		if (d->applies == CONFIG_RESTART) {
+			stays(ctx, d);
+			continue;
+		}
+		memcpy(to, from, field_size(d));
+		c->origin[i] = next->origin[i];
+		changed++;
+	}
+	for (int i = 0; i < CONFIG_HOOKS_MAX; i++)
+		changed += c->hooks[i] != next->hooks[i];
+	memcpy(c->hooks, next->hooks, sizeof(c->hooks));
+	memcpy(c->hook_origin, next->hook_origin, sizeof(c->hook_origin));
+	return changed;
 }
 
 /* ---- printing ---- */
@@ -510,13 +620,15 @@ static void print_allowed(const struct config_desc *d, FILE *f)
 void config_print_example(FILE *f)
 {
 	fputs("# Settings of pinwhy run. Every key is shown with its default, switched off.\n"
-	      "# Check a change with: pinwhy run -c FILE --check-config\n\n", f);
+	      "# Check a change with: pinwhy run -c FILE --check\n\n", f);
 	for (int i = 0; i < CONFIG_IDS; i++) {
 		const struct config_desc *d = &config_descs[i];
 
 		print_section(i, f);
 		fprintf(f, "# %s\n", d->help);
 		print_allowed(d, f);
+		if (d->applies == CONFIG_RESTART)
+			fputs("# needs a restart\n", f);
 		fprintf(f, "#%s =%s%s\n", d->key, *d->def ? " " : "", d->def);
 	}
 	fputs("\n[hooks]\n# " HOOK_HELP "\n# " HOOK_CHOICES "\n#NAME = auto\n", f);

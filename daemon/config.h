@@ -77,6 +77,25 @@ void config_defaults(struct config *c);
 int config_load(struct config *c, const char *path, char *error);
 /* The same from an open stream; `name` is for messages. */
 int config_read(struct config *c, FILE *f, const char *name, char *error);
+/* The same, but every error is told, in the order of lines: "FILE:LINE: what". */
+typedef void (*config_wrong_fn)(void *ctx, const char *text);
+int config_read_each(struct config *c, FILE *f, const char *name, config_wrong_fn wrong, void *ctx);
+int config_load_each(struct config *c, const char *path, config_wrong_fn wrong, void *ctx);
+
+/* Where the settings of `pinwhy run` come from, so that they can be read again. */
+struct config_source {
+	const char *file;	/* NULL: the default file, if there is one */
+	const char *values[CONFIG_IDS];	/* from the command line, NULL = not given */
+};
+/* Defaults, file, command line; every error is told. -errno of one. */
+int config_gather(struct config *c, const struct config_source *source, config_wrong_fn wrong, void *ctx);
+/*
+ * Takes over from `next` what can change while running, [hooks] included. `stays` is told the name of each setting that
+ * differs and needs a restart. Returns how many settings changed.
+ */
+unsigned int config_apply(struct config *c, const struct config *next,
+			  void (*stays)(void *ctx, const struct config_desc *d), void *ctx);
+
 /* One setting from the command line, which overrides the file. -EINVAL and `error`. */
 int config_set(struct config *c, enum config_id id, const char *value, char *error);
 

@@ -78,6 +78,11 @@ int loader_open(struct loader **ret_loader, struct kfacts *kf, const struct load
  * number of slots whose state changed.
  */
 int loader_attach(struct loader *l);
+/*
+ * Other modes, one per row of slots.def. Slots that are not wanted any more are detached, those whose mode is what it was
+ * stay as they are; loader_attach() is to be called then. Returns how many modes changed.
+ */
+unsigned int loader_set_modes(struct loader *l, const enum hook_mode *modes);
 /* Detaches all slots; maps stay, so that what is in the ring can still be read. */
 void loader_detach(struct loader *l);
 void loader_free(struct loader *l);

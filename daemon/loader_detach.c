@@ -227,6 +227,31 @@ void loader_detach_armed(struct loader *l)
 	loader_forget_object(&l->objects[OBJECT_armed]);
 }
 
+static bool wanted(const struct loader *l, int i)
+{
+	return l->modes[i] == HOOK_ALWAYS ||
+	       (l->modes[i] == HOOK_AUTO && (!slot_rows[i].on_demand || (l->arming && slot_rows[i].object == OBJECT_armed)));
+}
+
+unsigned int loader_set_modes(struct loader *l, const enum hook_mode *modes)
+{
+	unsigned int changed = 0;
+
+	for (int i = 0; i < NSLOTS; i++)
+		changed += l->modes[i] != modes[i];
+	if (!changed)
+		return 0;
+	memcpy(l->modes, modes, sizeof(l->modes));
+	/* What is in flight, or was entered, was seen by other hooks than there will be. loader_attach() begins anew. */
+	loader_armed_close(l);
+	stop_following(l);
+	for (int i = NSLOTS - 1; i >= 0; i--)
+		if (!wanted(l, i))
+			loader_detach_slot(l, i);
+	l->modules_seen = 0;
+	return changed;
+}
+
 void loader_detach(struct loader *l)
 {
 	loader_armed_close(l);

@@ -156,6 +156,11 @@ static void write_http_longest_turn(struct exposition *e, const struct metrics *
 	exposition_seconds(e, NULL, m->http.longest_turn_ns);
 }
 
+static void write_reload_time(struct exposition *e, const struct metrics *m)
+{
+	exposition_seconds(e, NULL, m->reload_real_ns);
+}
+
 static void write_http_behind_longest(struct exposition *e, const struct metrics *m)
 {
 	exposition_seconds(e, NULL, m->http.behind_longest_ns);

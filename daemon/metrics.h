@@ -33,6 +33,9 @@ struct metrics {
 	/* Counted here. */
 	struct metrics_verdict by_cause[CAUSES_MAX][CONFIDENCE_MAX];
 	struct metrics_verdict unknown, without_verdict;
+	bool reload_ok;			/* the last reading of the configuration */
+	uint64_t reload_real_ns;	/* of the last that went well */
+	uint64_t reloads, reloads_failed;
 	/* Copied from their owners before rendering. */
 	struct loss loss;
 	struct pipeline_stats pipeline;

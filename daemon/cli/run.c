@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pinwhy run: options and configuration; agent.c does the rest. */
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent.h"
 #include "cli/cli.h"
@@ -14,15 +12,14 @@
 #include "suggest.h"
 
 /* Long options: getopt's numbers. A key of [pinwhy] has its row in config.def, from OPT_CONFIG on. */
-enum { OPT_HELP = 'h', OPT_FILE = 'c', OPT_CHECK = 256, OPT_CONFIG = 512 };
+enum { OPT_HELP = 'h', OPT_FILE = 'c', OPT_CHECK = 256, OPT_PRINT, OPT_CONFIG = 512 };
 
-#define FIXED_OPTIONS 3
+#define FIXED_OPTIONS 4
 #define OPTIONS_MAX (FIXED_OPTIONS + CONFIG_IDS + 1)
 
 struct arguments {
-	const char *file;	/* NULL: the default file, if there is one */
-	bool check;
-	const char *values[CONFIG_IDS];	/* from the command line, NULL = not given */
+	struct config_source source;
+	bool check, print;
 };
 
 /* Keys of other sections that have an option all the same. */
@@ -41,7 +38,8 @@ static void build_options(struct option *ret_options)
 	static const struct option fixed[FIXED_OPTIONS] = {
 		{ "help", no_argument, NULL, OPT_HELP },
 		{ "config", required_argument, NULL, OPT_FILE },
-		{ "check-config", no_argument, NULL, OPT_CHECK },
+		{ "check", no_argument, NULL, OPT_CHECK },
+		{ "print-config", no_argument, NULL, OPT_PRINT },
 	};
 	int n = FIXED_OPTIONS;
 
@@ -64,7 +62,8 @@ static void print_help(void)
 	puts("Usage: pinwhy run [OPTIONS]\n"
 	     "Watches this node and writes a report for each registration that fails.\n\n"
 	     "  -c, --config FILE          settings (default " CONFIG_PATH_DEFAULT ", if there)\n"
-	     "      --check-config         print the settings in force and end");
+	     "      --check                say what is wrong with the settings, all of it, and end\n"
+	     "      --print-config         print the settings in force and where each comes from, and end");
 	for (int i = 0; i < CONFIG_IDS; i++) {
 		const struct config_desc *d = &config_descs[i];
 
@@ -114,11 +113,13 @@ static int parse(int argc, char **argv, struct arguments *args)
 		if (c == '?' || c == ':')
 			return 1 + complain_option(options, argv[optind - 1], c);
 		if (c == OPT_FILE)
-			args->file = optarg;
+			args->source.file = optarg;
 		else if (c == OPT_CHECK)
 			args->check = true;
+		else if (c == OPT_PRINT)
+			args->print = true;
 		else
-			args->values[c - OPT_CONFIG] = optarg ? optarg : "yes";
+			args->source.values[c - OPT_CONFIG] = optarg ? optarg : "yes";
 	}
 	if (optind < argc) {
 		fprintf(stderr, "pinwhy run: '%s' is not an option; run takes nothing else\n",
@@ -128,31 +129,24 @@ static int parse(int argc, char **argv, struct arguments *args)
 	return 0;
 }
 
-static int load(struct config *config, const struct arguments *args)
+static void tell_wrong(void *ctx, const char *text)
 {
-	const char *path = args->file ? args->file : CONFIG_PATH_DEFAULT;
-	char error[CONFIG_ERROR_MAX];
-	int err;
+	(void)ctx;
+	fprintf(stderr, "pinwhy run: %s\n", text);
+}
 
-	config_defaults(config);
-	/* The default file may be missing; one that was named may not. */
-	if (args->file || access(path, F_OK) == 0) {
-		err = config_load(config, path, error);
-		if (err) {
-			fprintf(stderr, "pinwhy run: %s\n", error);
-			return err;
-		}
-	}
-	for (int i = 0; i < CONFIG_IDS; i++) {
-		if (!args->values[i])
-			continue;
-		err = config_set(config, (enum config_id)i, args->values[i], error);
-		if (err) {
-			fprintf(stderr, "pinwhy run: --%s\n", error);
-			return err;
-		}
-	}
-	return 0;
+static int act(struct config *config, const struct arguments *args)
+{
+	if (config_gather(config, &args->source, tell_wrong, NULL))
+		return 2;
+	if (args->print)
+		config_print(config, stdout);
+	else if (args->check)
+		puts("the settings are fine");
+	if (args->print || args->check)
+		return 0;
+	log_max_level = config->verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+	return agent_run(config, &args->source);
 }
 
 int cmd_run(int argc, char **argv)
@@ -169,17 +163,7 @@ int cmd_run(int argc, char **argv)
 		fprintf(stderr, "pinwhy run: out of memory\n");
 		return 2;
 	}
-	if (load(config, &args)) {
-		status = 2;
-	} else if (*config->replay && *config->record) {
-		fprintf(stderr, "pinwhy run: --record and --replay exclude each other: what is replayed is recorded already\n");
-		status = 2;
-	} else if (args.check) {
-		config_print(config, stdout);
-	} else {
-		log_max_level = config->verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
-		status = agent_run(config);
-	}
+	status = act(config, &args);
 	free(config);
 	return status;
 }

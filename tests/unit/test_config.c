@@ -200,7 +200,7 @@ static void print_config(FILE *f)
 	config_print(&config, f);
 }
 
-/* What --check-config prints is a file that sets the same. */
+/* What --check prints is a file that sets the same. */
 static void printed_settings_read_back(void **state)
 {
 	struct config *before = malloc(sizeof(*before));
@@ -245,6 +245,92 @@ static void example_is_valid(void **state)
 	free(before);
 	free(on);
 	free(text);
+}
+
+static char all_errors[4096];
+
+static void collect(void *ctx, const char *text)
+{
+	(void)ctx;
+	strcat(all_errors, text);
+	strcat(all_errors, "\n");
+}
+
+static void every_error_is_told_with_its_line(void **state)
+{
+	static const char text[] = "[storm]\nburst = 0\nbrust = 1\nnonsense\n\n[hooks]\nno_such = never\n[ring\n[ring]\n"
+				   "key ; = 1\nbytes = 5000\nbytes = 4096\n";
+	static const char *const want[] = { ":2: burst", ":3: section", ":4: this", ":7: there", ":8: this", ":10: this",
+					    ":11: bytes", ":12: bytes" };
+	FILE *f = fmemopen((void *)text, strlen(text), "r");
+	char *line, *save = NULL;
+	size_t n = 0;
+
+	(void)state;
+	config_defaults(&config);
+	all_errors[0] = '\0';
+	assert_int_equal(config_read_each(&config, f, "f", collect, NULL), -EINVAL);
+	fclose(f);
+	for (line = strtok_r(all_errors, "\n", &save); line; line = strtok_r(NULL, "\n", &save), n++) {
+		assert_true(n < sizeof(want) / sizeof(want[0]));
+		if (strncmp(line + 1, want[n], strlen(want[n])) != 0)
+			fail_msg("\"%s\" is not about %s", line, want[n]);
+	}
+	assert_int_equal(n, sizeof(want) / sizeof(want[0]));
+}
+
+static const char *stayed;
+
+static void note_stays(void *ctx, const struct config_desc *d)
+{
+	(void)ctx;
+	assert_null(stayed);
+	stayed = d->key;
+}
+
+static void reload_changes_what_it_can(void **state)
+{
+	static struct config next;
+
+	(void)state;
+	config_defaults(&config);
+	next = config;
+	stayed = NULL;
+	assert_int_equal(config_apply(&config, &next, note_stays, NULL), 0);
+	next.verbose = true;
+	next.file_keep = 7;
+	strcpy(next.file_fsync, "each");
+	next.hooks[2] = HOOK_NEVER;
+	next.ring_bytes = 4096;
+	next.origin[CONFIG_ID_file_keep] = CONFIG_FROM_FILE;
+	assert_int_equal(config_apply(&config, &next, note_stays, NULL), 4);
+	assert_string_equal(stayed, "bytes");
+	assert_true(config.verbose);
+	assert_int_equal(config.file_keep, 7);
+	assert_int_equal(config.origin[CONFIG_ID_file_keep], CONFIG_FROM_FILE);
+	assert_string_equal(config.file_fsync, "each");
+	assert_int_equal(config.hooks[2], HOOK_NEVER);
+	assert_int_equal(config.ring_bytes, 1 << 20);
+}
+
+static void command_line_is_gathered_over_the_file(void **state)
+{
+	struct config_source source = { .file = "/nonexistent/pinwhy.conf" };
+
+	(void)state;
+	all_errors[0] = '\0';
+	source.values[CONFIG_ID_format] = "yaml";
+	assert_int_not_equal(config_gather(&config, &source, collect, NULL), 0);
+	assert_non_null(strstr(all_errors, "/nonexistent/pinwhy.conf"));
+	assert_non_null(strstr(all_errors, "--format = 'yaml'"));
+	source = (struct config_source){ .file = "/dev/null" };
+	source.values[CONFIG_ID_format] = "text";
+	all_errors[0] = '\0';
+	assert_int_equal(config_gather(&config, &source, collect, NULL), 0);
+	assert_string_equal(config.format, "text");
+	assert_string_equal(all_errors, "");
+	source.values[CONFIG_ID_record] = source.values[CONFIG_ID_replay] = "x";
+	assert_int_equal(config_gather(&config, &source, collect, NULL), -EINVAL);
 }
 
 /* PINWHY_REGEN=1 writes the packaged example instead of comparing it. */
@@ -326,6 +412,9 @@ int main(void)
 		cmocka_unit_test(example_is_valid),
 		cmocka_unit_test(packaged_example_is_current),
 		cmocka_unit_test(missing_file_is_named),
+		cmocka_unit_test(every_error_is_told_with_its_line),
+		cmocka_unit_test(reload_changes_what_it_can),
+		cmocka_unit_test(command_line_is_gathered_over_the_file),
 		cmocka_unit_test(listen_addresses),
 	};
 
