@@ -38,7 +38,7 @@ WHEREVER := -ffile-prefix-map=$(CURDIR)=.
 CFLAGS  := -std=gnu11 -D_GNU_SOURCE -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2 $(WARN) $(INCLUDE) $(WHEREVER) \
            -DPINWHY_VERSION='"$(VERSION)"'
 LDFLAGS := -Wl,-z,relro,-z,now
-LDLIBS   = $(shell $(PKG_CONFIG) --libs libbpf json-c libmicrohttpd yaml-0.1 gnutls) -linih -lcrypt
+LDLIBS   = $(shell $(PKG_CONFIG) --libs libbpf json-c libmicrohttpd yaml-0.1 gnutls) -linih -lcrypt -lz
 BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g -D__TARGET_ARCH_$(BPF_ARCH_$(ARCH)) -Wall -Wextra -Wtype-limits -Werror \
               -Wno-unused-parameter -Ibpf/include $(WHEREVER)
 
@@ -54,7 +54,7 @@ OBJ     := $(SRC:daemon/%.c=$(BUILD)/daemon/%.o) $(BUILD)/daemon/objects.o
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all clean help deps demo check check-quick check-guests check-layers check-contract check-clang check-shell check-man matrix
+.PHONY: all clean help deps demo check check-quick check-guests check-layers check-contract check-clang check-shell check-man check-sinks soak-sinks matrix
 .DEFAULT_GOAL := all
 COUNTS := $(BUILD)/tests/counts
 
@@ -119,7 +119,7 @@ check-quick:
 	@$(MAKE) --no-print-directory -k check-quick-tests; status=$$?; tests/summary $(COUNTS) && exit $$status
 
 .PHONY: check-quick-tests guest-programs soak
-check-quick-tests: all check-unit check-http check-replay check-plan check-fuzz check-contract check-layers check-clang check-shell check-man check-metrics check-install check-completion check-kubernetes
+check-quick-tests: all check-unit check-http check-replay check-sinks check-plan check-fuzz check-contract check-layers check-clang check-shell check-man check-metrics check-install check-completion check-kubernetes
 
 guest-programs: vm-programs scenarios bench-programs plan-programs btf-pack-programs
 
@@ -131,11 +131,18 @@ matrix: all guest-programs $(VM_ARCHES:%=guests-of-%)
 	@tests/vm/check --suite matrix
 
 # What `check` runs at a tenth, at full count.
-soak: all guest-programs $(VM_ARCHES:%=guests-of-%)
+soak: all soak-sinks guest-programs $(VM_ARCHES:%=guests-of-%)
 	@$(MAKE) --no-print-directory check-http WEB_ABUSE=10000; http=$$?; tests/vm/check tests/vm/soak.list && exit $$http
 
 check-contract: all
 	@tests/unit/check-contract $(BUILD)
+
+# Collector, journal, full disk, and killed again and again; those that need root are skipped without.
+check-sinks: all
+	@tests/sinks/run $(BUILD) $(COUNTS)
+
+soak-sinks: all
+	@tests/sinks/run $(BUILD) $(COUNTS) 200
 
 check-layers: all
 	@tests/unit/check-layers $(BUILD)

@@ -50,6 +50,13 @@ static const char *check_listen(const char *text, uint64_t number)
 	return listen_parse(text, &a, &wrong) < 0 ? wrong : NULL;
 }
 
+static const char *check_url(const char *text, uint64_t number)
+{
+	(void)number;
+	return !*text || strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0 ? NULL :
+	       "begins neither with http:// nor with https://";
+}
+
 static const char *check_socket_or_none(const char *text, uint64_t number)
 {
 	return *text ? check_socket(text, number) : NULL;

@@ -10,7 +10,7 @@ UNIT_OBJ    := $(UNIT_SRC:daemon/%.c=$(UNIT_DIR)/daemon/%.o)
 UNIT_TESTS  := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 # What all tests share, and the incidents that prove each cause.
 UNIT_SHARED := $(patsubst tests/unit/%.c,$(UNIT_DIR)/%.o,tests/unit/support.c $(wildcard tests/unit/prove_*.c))
-UNIT_LIBS   := -lcmocka $(shell $(PKG_CONFIG) --libs libbpf json-c libmicrohttpd yaml-0.1 gnutls) -linih -lcrypt
+UNIT_LIBS   := -lcmocka $(shell $(PKG_CONFIG) --libs libbpf json-c libmicrohttpd yaml-0.1 gnutls) -linih -lcrypt -lz
 FUZZERS     := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SRC    := $(addprefix daemon/,text.c wrap.c geometry.c names.c facts.c crosscheck.c decode.c pool.c join.c diagnose.c incident.c vmacheck.c unknown.c \
                report.c sections.c sections_facts.c sections_kernel.c container.c jbuild.c jread.c storm.c shelf.c pipeline.c pipeline_sums.c capture_read.c \
