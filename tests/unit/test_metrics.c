@@ -41,6 +41,7 @@ static void fill(void)
 	long_id(&m.unknown);
 	long_id(&m.without_verdict);
 	m.version = "1.2.3";
+	m.reload_ok = true;
 	m.nsinks = SINKS_MAX;
 	for (uint32_t i = 0; i < SINKS_MAX; i++)
 		m.sinks[i].name = (const char *[]){ "a", "b", "c", "d", "e", "f", "g", "h" }[i];
