@@ -111,7 +111,7 @@ demo: deps
 
 check: deps
 	@rm -rf $(COUNTS)
-	@$(MAKE) --no-print-directory -k check-quick-tests check-web check-guests; status=$$?; tests/summary $(COUNTS) && exit $$status
+	@$(MAKE) --no-print-directory -k check-quick-tests check-web check-guests check-package; status=$$?; tests/summary $(COUNTS) && exit $$status
 
 # Without a guest and without root: well under a minute.
 check-quick:
@@ -168,6 +168,7 @@ help:
 ## make vm K=6.1     a shell in a guest with pinwhy inside
 ## make check-vm K=6.1 [S=matrix]  what make check runs on one kernel, or one suite of it
 ## make ARCH=arm64   build for arm64 into build/arm64 (README)
+## make check-package  the Debian package in a clean Debian 12
 ## make bench        what watching costs, in instructions
 ## make soak         long repetitions
 ## make install      program, manual pages, unit, completion and example configuration (DESTDIR, PREFIX=/usr)
