@@ -335,6 +335,19 @@ static void print_cells(void)
 		printf("CELL %u %s %s %" PRIu64 "\n", cells[i].node, cells[i].zone, cells[i].type, cells[i].pages);
 }
 
+/* What this kernel has no word on. */
+static void print_uncompared(const struct result *results)
+{
+	for (int f = 0; f < FIELDS; f++) {
+		uint64_t compared = 0;
+
+		for (size_t i = 0; i < decode_nkinds; i++)
+			compared += results[i].compared[f];
+		if (!compared)
+			printf("# never compared: %s\n", field_names[f]);
+	}
+}
+
 static void make_all(struct result *results, const char *list)
 {
 	for (size_t i = 0; i < decode_nkinds; i++) {
@@ -375,6 +388,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < decode_nkinds; i++)
 		if (wanted(list, decode_kinds[i].name))
 			judge(&decode_kinds[i], &results[i]);
+	print_uncompared(results);
 	print_cells();
 	return 0;
 }
