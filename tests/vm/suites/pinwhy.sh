@@ -177,13 +177,15 @@ absent_without_loops() {
 	expect_true "absent_$1" "$OUT/doctor.json" "[.slots[] | select(.name | startswith(\"$1\"))]
 		| length > 0 and all(.[]; .state == \"absent\" and .reason == \"$SAYS_NO_LOOPS\")"
 }
-# refused_without_loops COMMAND...
+# refused_without_loops CODE COMMAND...
 refused_without_loops() {
+	refused_wanted=$1
+	shift
 	"$@" >/tmp/refused 2>&1 </dev/null
 	refused_code=$?
 	cat /tmp/refused
 	echo "exit $refused_code"
-	[ "$refused_code" -eq 2 ] && grep -qF "$SAYS_NO_LOOPS" /tmp/refused
+	[ "$refused_code" -eq "$refused_wanted" ] && grep -qF "$SAYS_NO_LOOPS" /tmp/refused
 }
 
 # How many reports there are, of all kinds or of kind $1.
