@@ -111,6 +111,7 @@ demo: deps
 
 check: deps
 	@rm -rf $(COUNTS)
+	@$(MAKE) --no-print-directory -k -j$(shell nproc) check-programs || true
 	@$(MAKE) --no-print-directory -k check-quick-tests check-web check-guests check-package; status=$$?; tests/summary $(COUNTS) && exit $$status
 
 # Without a guest and without root: well under a minute.
@@ -118,7 +119,10 @@ check-quick:
 	@rm -rf $(COUNTS)
 	@$(MAKE) --no-print-directory -k check-quick-tests; status=$$?; tests/summary $(COUNTS) && exit $$status
 
-.PHONY: check-quick-tests guest-programs soak
+.PHONY: check-quick-tests check-programs guest-programs soak
+# What tests are compiled from, on all processors. What fails here is told where it is needed.
+check-programs: all unit-tests $(FUZZERS:%=$(BUILD)/tests/fuzz/%) $(UNIT_DIR)/pinwhy guest-programs
+
 check-quick-tests: all check-unit check-http check-replay check-sinks check-plan check-fuzz check-contract check-layers check-clang check-shell check-man check-metrics check-install check-completion check-kubernetes
 
 guest-programs: vm-programs scenarios bench-programs plan-programs btf-pack-programs
