@@ -141,6 +141,9 @@ static int start_socket(struct agent *a)
 		log_error("cannot listen at %s: another process does already; choose another path in [http] socket", path);
 	else if (err == -EEXIST)
 		log_error("cannot listen at %s: it exists and is no socket; choose another path in [http] socket", path);
+	else if (err == -EPERM && *group)
+		log_error("cannot give %s to group '%s' without CAP_CHOWN: let pinwhy run with that group (Group= in a drop-in of its "
+			  "unit), and leave [http] socket_group empty", path, group);
 	else if (err == -ESRCH)
 		log_error("[http] socket_group: there is no group '%s'", group);
 	else if (err)

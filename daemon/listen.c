@@ -146,7 +146,8 @@ static int find_group(const char *name, gid_t *ret_gid)
 
 	if (*name && !g)
 		return -ESRCH;
-	*ret_gid = g ? g->gr_gid : (gid_t)-1;
+	/* Files of ours are of this one anyway. */
+	*ret_gid = g && g->gr_gid != getegid() ? g->gr_gid : (gid_t)-1;
 	return 0;
 }
 

@@ -26,7 +26,8 @@ int listen_open(const struct listen_address *a, int *ret_fd);
 
 /*
  * The same in the file system, for who may open it: mode 0660, and of `group` unless that is "". One that a crash left behind
- * is replaced. -EADDRINUSE: somebody listens there; -EEXIST: it is no socket; -ESRCH: there is no such group; else -errno.
+ * is replaced. -EADDRINUSE: somebody listens there; -EEXIST: it is no socket; -ESRCH: there is no such group; -EPERM: it may
+ * not be given to that; else -errno.
  */
 int listen_open_socket(const char *path, const char *group, int *ret_fd);
 
