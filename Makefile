@@ -112,7 +112,7 @@ demo: deps
 check: deps
 	@rm -rf $(COUNTS)
 	@$(MAKE) --no-print-directory -k -j$(shell nproc) check-programs || true
-	@$(MAKE) --no-print-directory -k check-quick-tests check-web check-guests check-package; status=$$?; tests/summary $(COUNTS) && exit $$status
+	@$(MAKE) --no-print-directory -k check-quick-tests check-web check-boards check-guests check-package; status=$$?; tests/summary $(COUNTS) && exit $$status
 
 # Without a guest and without root: well under a minute.
 check-quick:
@@ -158,6 +158,11 @@ check-clang:
 check-shell:
 	@tests/unit/check-shell $(BUILD)
 
+# How many agents Prometheus scrapes there.
+BOARD_AGENTS ?= 100
+check-boards: all $(UNIT_DIR)/test_metrics
+	@tests/boards/run $(BUILD) $(BOARD_AGENTS)
+
 check-metrics: all $(UNIT_DIR)/test_metrics
 	@tests/unit/check-metrics $(BUILD)
 
@@ -172,6 +177,7 @@ help:
 ## make vm K=6.1     a shell in a guest with pinwhy inside
 ## make check-vm K=6.1 [S=matrix]  what make check runs on one kernel, or one suite of it
 ## make ARCH=arm64   build for arm64 into build/arm64 (README)
+## make check-boards  dashboards and alerts, with Prometheus and Alertmanager
 ## make check-package  the Debian package in a clean Debian 12
 ## make bench        what watching costs, in instructions
 ## make soak         long repetitions

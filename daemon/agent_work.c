@@ -342,6 +342,11 @@ static void gather_watching(struct agent *a)
 	m->map_bytes = a->map_bytes = loader_map_bytes(a->loader);
 }
 
+static const struct identity *identity_of(const struct agent *a)
+{
+	return a->replay ? replay_identity(a->replay) : &a->identity;
+}
+
 static void gather(struct agent *a)
 {
 	struct metrics *m = &a->metrics;
@@ -355,6 +360,7 @@ static void gather(struct agent *a)
 	}
 	m->nsinks = sinks_stats(a->sinks, m->sinks);
 	memory_use(&m->memory);
+	m->kernel = identity_of(a)->kernel;
 	m->ready = a->ready && !a->stopping;
 	m->hooks_healthy = a->healthy;
 	if (a->http)
@@ -391,7 +397,7 @@ static int get_metrics(void *ctx, const char *accept, char **ret_page, size_t *r
 static void get_status(void *ctx, struct http_status *ret_status)
 {
 	struct agent *a = ctx;
-	const struct identity *id = a->replay ? replay_identity(a->replay) : &a->identity;
+	const struct identity *id = identity_of(a);
 	const char *why = "";
 
 	gather(a);

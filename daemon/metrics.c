@@ -38,6 +38,11 @@ static void write_build_info(struct exposition *e, const struct metrics *m)
 	labelled(e, "version", m->version, 1);
 }
 
+static void write_node_info(struct exposition *e, const struct metrics *m)
+{
+	labelled(e, "kernel", m->kernel, 1);
+}
+
 static void write_registrations(struct exposition *e, const struct metrics *m)
 {
 	for (uint32_t api = WIRE_API_NONE + 1; api < WIRE_API_MAX; api++) {

@@ -50,7 +50,7 @@ struct metrics {
 	uint64_t map_bytes, ready, hooks_healthy, record_failed, log_lost;
 	uint64_t cpu_ns, start_real_ns;
 	struct http_stats http;
-	const char *version;
+	const char *version, *kernel;
 };
 
 /* Counts a report by its cause and confidence. */

@@ -41,6 +41,7 @@ static void fill(void)
 	long_id(&m.unknown);
 	long_id(&m.without_verdict);
 	m.version = "1.2.3";
+	m.kernel = "6.1.0-57-amd64";
 	m.reload_ok = true;
 	m.nsinks = SINKS_MAX;
 	for (uint32_t i = 0; i < SINKS_MAX; i++)
@@ -258,7 +259,7 @@ static void reports_are_counted_by_verdict(void **state)
 
 	(void)state;
 	memset(&m, 0, sizeof(m));
-	m.version = "";
+	m.version = m.kernel = "";
 	r.cause = causes[0].id;
 	metrics_report(&m, &r, 1700000000000000000ULL);
 	metrics_report(&m, &r, 1700000000000000000ULL);
