@@ -245,7 +245,9 @@ void agent_on_signal(void *ctx, uint32_t events, struct clock_pair now)
 	if (read(a->signal_fd, &si, sizeof(si)) != sizeof(si))
 		return;
 	if (si.ssi_signo == SIGHUP) {
-		agent_reload(a, now);
+		/* While sinks are being emptied the rest is gone. */
+		if (!a->stopping)
+			agent_reload(a, now);
 		return;
 	}
 	log_info("ending because of signal %u (%s)", si.ssi_signo, strsignal((int)si.ssi_signo));

@@ -106,6 +106,8 @@ void exposed_stop(struct exposed *x)
 {
 	if (!x)
 		return;
+	if (x->loop)
+		loop_timer_set(x->loop, x->timer, 0);
 	helper_stop(x->helper);
 	free(x);
 }

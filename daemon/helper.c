@@ -384,6 +384,9 @@ void helper_stop(struct helper *h)
 	close_watched(h, &h->work_fd);
 	close_watched(h, &h->dying_fd);
 	close_watched(h, &h->zygote_fd);
+	/* The loop may go on, for those that end after us. */
+	if (h->loop)
+		loop_timer_set(h->loop, h->timer, 0);
 	if (h->zygote > 0)
 		kill(h->zygote, SIGKILL);
 	/* One that is blocked in the kernel is left to init. */

@@ -787,6 +787,8 @@ void http_close(struct http *h)
 {
 	if (!h)
 		return;
+	/* The loop may go on, for those that end after us. */
+	loop_timer_set(h->loop, h->timer, 0);
 	watch_close(h);
 	drop_page(h);
 	for (int i = 0; i < 2; i++)

@@ -121,6 +121,7 @@ void watch_close(struct http *h)
 {
 	if (h->inotify_fd < 0)
 		return;
+	loop_timer_set(h->loop, h->watch_timer, 0);
 	loop_del(h->loop, h->inotify_fd);
 	close(h->inotify_fd);
 	h->inotify_fd = -1;

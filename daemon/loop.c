@@ -135,7 +135,8 @@ int loop_timer_new(struct loop *l, loop_timer_fn fn, void *ctx)
 
 void loop_timer_set(struct loop *l, int timer, uint64_t at_ns)
 {
-	l->timers[timer].at_ns = at_ns;
+	if (timer >= 0)
+		l->timers[timer].at_ns = at_ns;
 }
 
 /* Milliseconds for epoll_wait, rounded up so that a timer is due when the wait ends. */

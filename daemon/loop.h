@@ -39,7 +39,7 @@ void loop_del(struct loop *l, int fd);
 
 /* Registers a timer that is not set. Returns its id or -ENOSPC. */
 int loop_timer_new(struct loop *l, loop_timer_fn fn, void *ctx);
-/* Runs once at or after `at_ns` (CLOCK_MONOTONIC); 0 = not at all. */
+/* Runs once at or after `at_ns` (CLOCK_MONOTONIC); 0 = not at all. A negative `timer`, one that could not be had, is nothing. */
 void loop_timer_set(struct loop *l, int timer, uint64_t at_ns);
 
 /* One wait and everything that is due. -errno when waiting itself fails. */

@@ -267,6 +267,19 @@ static void stop_ends_both_processes(void **state)
 	assert_int_equal(kill(zygote, 0), -1);
 }
 
+/* Its deadline passes when it is gone. */
+static void loop_goes_on_without_it(void **state)
+{
+	struct facts_request req = { .id = 1 };
+
+	(void)state;
+	assert_int_equal(helper_ask(helper, 1, &req, loop_clock()), 0);
+	helper_stop(helper);
+	helper = NULL;
+	for (uint64_t end = loop_clock().mono_ns + 2 * DEADLINE_NS; loop_clock().mono_ns < end;)
+		assert_int_equal(loop_once(loop, 100 * NS_PER_MS), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +293,7 @@ int main(void)
 		TEST(queue_is_bounded),
 		TEST(processes_hold_nothing_of_the_daemon),
 		TEST(stop_ends_both_processes),
+		TEST(loop_goes_on_without_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
