@@ -633,9 +633,9 @@ void config_print_example(FILE *f)
 
 		print_section(i, f);
 		fprintf(f, "# %s\n", d->help);
-		print_allowed(d, f);
 		if (d->applies == CONFIG_RESTART)
 			fputs("# needs a restart\n", f);
+		print_allowed(d, f);
 		fprintf(f, "#%s =%s%s\n", d->key, *d->def ? " " : "", d->def);
 	}
 	fputs("\n[hooks]\n# " HOOK_HELP "\n# " HOOK_CHOICES "\n#NAME = auto\n", f);
