@@ -18,8 +18,8 @@
 #include "loop.h"
 #include "pipeline.h"
 
-#define SINK_QUEUE_REPORTS 256
-#define SINK_QUEUE_BYTES (4U << 20)
+#define SINK_QUEUE_REPORTS 3072
+#define SINK_QUEUE_BYTES (32U << 20)	/* of a storm whose reports are not folded; allocated as they come */
 #define SINKS_MAX 8
 
 /* accepted = written + dropped + queued */
